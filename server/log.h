@@ -20,8 +20,7 @@ void log_write(enum log_level level, const char *format, ...) PRINTF_LIKE(2, 3);
 /* A limit on how often one kind of line may be written: `static struct log_limit limit;`
  * is ready to use. */
 struct log_limit {
-    _Atomic uint64_t second; /* the second of the monotonic clock being counted */
-    atomic_uint lines;       /* lines allowed in it so far */
+    _Atomic uint64_t state; /* second << 8, and the lines allowed in that second */
 };
 
 /* True for at most LOG_LINES_PER_SECOND calls in any second of now_ms. Lock-free. */
