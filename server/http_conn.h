@@ -48,12 +48,6 @@ enum http_phase {
     HTTP_NO_DEADLINE
 };
 
-/* One answered request, for a log. Slices as in struct request. */
-struct exchange {
-    unsigned status;
-    uint64_t body_bytes;
-};
-
 struct http_conn; /* embedded by conn.c, hence defined in http_conn_state.h */
 
 void http_conn_init(struct http_conn *http, const struct http_limits *limits,

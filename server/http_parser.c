@@ -1,0 +1,177 @@
+/* llhttp behind head_guard and chunk_guard; see http_parser.h. Guards and parser must
+ * agree: where they do not, the message is refused. It must never know what a field means
+ * for an answer. */
+#include "http_parser.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "llhttp.h"
+
+/* What a callback needs, for the time of one llhttp_execute. */
+struct collector {
+    struct request *request;
+    struct slice name, value;
+    bool message_complete;
+};
+
+_Static_assert(sizeof(llhttp_t) <= sizeof((struct http_parser *)0)->state,
+               "llhttp_t grew");
+_Static_assert(_Alignof(llhttp_t) <= 16, "llhttp_t is aligned more strictly");
+
+static llhttp_t *library(struct http_parser *parser)
+{
+    return (llhttp_t *)(void *)parser->state;
+}
+
+/* The library may hand one value over in pieces; they are adjacent. */
+static void extend(struct slice *slice, const char *at, size_t len)
+{
+    if (slice->base == NULL) {
+        slice->base = at;
+    }
+    slice->len = (size_t)(at - slice->base) + len;
+}
+
+static int on_name(llhttp_t *llhttp, const char *at, size_t len)
+{
+    struct collector *collector = llhttp->data;
+
+    extend(&collector->name, at, len);
+    return 0;
+}
+
+static int on_value(llhttp_t *llhttp, const char *at, size_t len)
+{
+    struct collector *collector = llhttp->data;
+
+    extend(&collector->value, at, len);
+    return 0;
+}
+
+static bool is_blank(char byte)
+{
+    return byte == ' ' || byte == '\t';
+}
+
+static struct slice trimmed(struct slice text)
+{
+    while (text.len > 0 && is_blank(text.base[text.len - 1])) {
+        text.len--;
+    }
+    while (text.len > 0 && is_blank(text.base[0])) {
+        text.base++;
+        text.len--;
+    }
+    return text;
+}
+
+static int on_value_complete(llhttp_t *llhttp)
+{
+    struct collector *collector = llhttp->data;
+    struct request *request = collector->request;
+
+    /* Trailers (request == NULL) are never merged into the fields. */
+    if (request != NULL) {
+        enum field_id id = request_field_id(collector->name);
+
+        if (id != FIELD_OTHER && request->field_count < REQUEST_FIELDS_MAX) {
+            request->present |= UINT32_C(1) << id;
+            request->fields[request->field_count++] =
+                (struct request_field){ id, trimmed(collector->value) };
+        }
+    }
+    collector->name = (struct slice){ NULL, 0 };
+    collector->value = (struct slice){ NULL, 0 };
+    return 0;
+}
+
+static int on_message_complete(llhttp_t *llhttp)
+{
+    struct collector *collector = llhttp->data;
+
+    collector->message_complete = true;
+    return HPE_PAUSED;
+}
+
+static const llhttp_settings_t settings = {
+    .on_header_field = on_name,
+    .on_header_value = on_value,
+    .on_header_value_complete = on_value_complete,
+    .on_message_complete = on_message_complete,
+};
+
+/* A request line that means nothing to the library (no CONNECT, no upgrade): the true one
+ * was read by head_guard. */
+static const char stand_in_line[] = "POST / HTTP/1.1\r\n";
+
+bool http_parser_fields(struct http_parser *parser, struct slice lines,
+                        struct request *request)
+{
+    llhttp_t *llhttp = library(parser);
+    struct collector collector = { .request = request };
+    llhttp_errno_t error;
+
+    llhttp_init(llhttp, HTTP_REQUEST, &settings);
+    llhttp->data = &collector;
+    chunk_guard_init(&parser->chunks);
+    error = llhttp_execute(llhttp, stand_in_line, sizeof stand_in_line - 1);
+    if (error == HPE_OK) {
+        error = llhttp_execute(llhttp, lines.base, lines.len);
+    }
+    llhttp->data = NULL;
+    /* Without a body the message ends with its head, at the last byte fed. */
+    return error == HPE_OK || collector.message_complete;
+}
+
+/* Feeds what the guard has passed; false if the library refuses, or sees the end
+ * elsewhere. */
+static bool feed_library(struct http_parser *parser, const char *bytes, size_t n,
+                         bool ends)
+{
+    llhttp_t *llhttp = library(parser);
+    struct collector collector = { .request = NULL };
+    llhttp_errno_t error;
+
+    llhttp->data = &collector;
+    error = llhttp_execute(llhttp, bytes, n);
+    llhttp->data = NULL;
+    if (error == HPE_PAUSED || error == HPE_PAUSED_UPGRADE) {
+        error = HPE_OK;
+    }
+    return error == HPE_OK && collector.message_complete == ends;
+}
+
+static enum http_parser_verdict refuse(struct request *request, unsigned status)
+{
+    request->status = status;
+    request->close = true;
+    return HTTP_PARSER_REFUSED;
+}
+
+enum http_parser_verdict http_parser_body(struct http_parser *parser,
+                                          struct request *request, const char *bytes,
+                                          size_t n, size_t *used)
+{
+    llhttp_t *llhttp = library(parser);
+    bool ends;
+
+    if (request_has(request, FIELD_TRANSFER_ENCODING)) {
+        enum chunk_guard_verdict verdict =
+            chunk_guard_feed(&parser->chunks, bytes, n, used);
+
+        if (verdict == CHUNK_GUARD_REFUSED) {
+            return refuse(request, parser->chunks.status);
+        }
+        ends = verdict == CHUNK_GUARD_COMPLETE;
+    } else {
+        uint64_t left = llhttp->content_length; /* the library counts it down */
+
+        *used = n < left ? n : (size_t)left;
+        ends = *used == left;
+    }
+    if (!feed_library(parser, bytes, *used, ends)) {
+        return refuse(request, 400);
+    }
+    return ends ? HTTP_PARSER_COMPLETE : HTTP_PARSER_MORE;
+}
