@@ -1,1 +1,27 @@
-# Files of tests/.
+# The tests' harness, the check of the layers and the behaviour tests.
+
+EXTRA_DIST += tests/behaviour tests/layers.py tests/setup.sh
+
+# Every test speaks TAP, so that each single case is counted.
+LOG_DRIVER = env AM_TAP_AWK='$(AWK)' CMOCKA_MESSAGE_OUTPUT=TAP \
+	$(SHELL) $(top_srcdir)/build-aux/tap-driver.sh
+TEST_EXTENSIONS = .py
+PY_LOG_DRIVER = $(LOG_DRIVER)
+PY_LOG_COMPILER = $(PYTHON) -B
+
+TESTS += tests/layers.py
+tests/layers.log: libtetrad.a
+AM_TESTS_ENVIRONMENT = \
+	TETRAD_SOURCE='$(abs_top_srcdir)'; TETRAD_BUILD='$(abs_top_builddir)'; NM='$(NM)'; \
+	export TETRAD_SOURCE TETRAD_BUILD NM;
+
+.PHONY: check-layers check-behaviour check-all
+check-layers: libtetrad.a
+	@TETRAD_SOURCE='$(abs_top_srcdir)' TETRAD_BUILD='$(abs_top_builddir)' NM='$(NM)' \
+	    $(PYTHON) -B $(srcdir)/tests/layers.py
+
+PYTEST = $(PYTHON) -B -m pytest -q -p no:cacheprovider
+check-behaviour: all
+	TETRAD='$(abs_top_builddir)/tetrad' $(PYTEST) $(PYTESTFLAGS) $(srcdir)/tests/behaviour
+
+check-all: check check-behaviour

@@ -1,8 +1,21 @@
-# Unit tests. A new test_NAME.c is one line in UNIT_TESTS: it is built from that one source
-# and linked with the core. Further needs (a model's library, a flag) are set below by name,
-# as for test_context.
+# Unit tests (cmocka). A new test_NAME.c is one line in UNIT_TESTS: it is built from that
+# one source and linked with the core. What a test needs beyond that (the library of a
+# model, a flag) is set at the end, by the test's name.
 
 UNIT_TESTS =
 
+if HAVE_CMOCKA
+check_PROGRAMS += $(UNIT_TESTS)
+TESTS += $(UNIT_TESTS)
+else
+check-local: cmocka-missing
+endif
+
 LDADD = libtetrad.a $(LLHTTP_LIBS) $(CMOCKA_LIBS)
 EXTRA_DIST += tests/unit
+
+.PHONY: cmocka-missing
+cmocka-missing:
+	@echo 'make check: no unit test ran, because cmocka was not found by configure;' >&2
+	@echo 'make check: install the Debian package libcmocka-dev and configure again' >&2
+	@exit 1
