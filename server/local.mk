@@ -20,7 +20,8 @@ LAYER_1 = \
 	server/http_conn_state.h \
 	server/http_date.c server/http_date.h \
 	server/http_parser.c server/http_parser.h \
-	server/mime.h \
+	server/mime.c server/mime.h \
+	server/mime_builtin.c server/mime_builtin.h \
 	server/output.c server/output.h \
 	server/precondition.c server/precondition.h \
 	server/range.c server/range.h \
@@ -31,14 +32,19 @@ LAYER_1 = \
 
 # Content.
 LAYER_2 = \
+	server/file_open.c server/file_open.h \
+	server/file_watch.c server/file_watch.h \
 	server/site.h
 
 # Connection.
 LAYER_3 = \
-	server/conn.h \
+	server/conn.c server/conn.h \
+	server/conn_state.h \
+	server/server.h \
 	server/transport.h \
-	server/transport_socket.h \
-	server/worker.h
+	server/transport_socket.c server/transport_socket.h \
+	server/worker.c server/worker.h \
+	server/worker_state.h
 
 # Process.
 LAYER_4 = \
@@ -49,7 +55,11 @@ LAYER_4 = \
 	server/option_values.c \
 	server/options.c server/options.h \
 	server/options_table.c server/options_table.h \
-	server/signals.h
+	server/pool_policy.c server/pool_policy.h \
+	server/refuser.c server/refuser.h \
+	server/serve_blocking.c server/serve_blocking.h \
+	server/signals.h \
+	server/supervisor.c server/supervisor.h
 
 noinst_LIBRARIES += libtetrad.a
 libtetrad_a_CPPFLAGS = $(AM_CPPFLAGS) $(LLHTTP_CFLAGS)
