@@ -2,4 +2,10 @@
 
 noinst_LIBRARIES += libprefork.a
 libprefork_a_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/models/prefork
-libprefork_a_SOURCES =
+libprefork_a_SOURCES = \
+	models/prefork/child.c models/prefork/child.h \
+	models/prefork/prefork.c \
+	models/prefork/scoreboard.c models/prefork/scoreboard.h
+	models/prefork/child.c models/prefork/child.h \
+	models/prefork/prefork.c \
+	models/prefork/scoreboard.c models/prefork/scoreboard.h

@@ -2,4 +2,8 @@
 
 noinst_LIBRARIES += libthreads.a
 libthreads_a_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/models/threads
-libthreads_a_SOURCES =
+libthreads_a_SOURCES = \
+	models/threads/thread_pool.c models/threads/thread_pool.h \
+	models/threads/threads.c
+	models/threads/thread_pool.c models/threads/thread_pool.h \
+	models/threads/threads.c

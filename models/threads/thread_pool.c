@@ -1,0 +1,192 @@
+/* The pool's counters and its threads' beginning and end. Threads are joined, never
+ * detached, so that none outlives the pool or leaves its stack behind. It must never take
+ * a lock that a thread needs between two requests. */
+#include "thread_pool.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+/* Untouched pages of a stack cost address space only, so the size is what the deepest
+ * path needs several times over, and a guard page ends it. The sanitizers' frames are far
+ * larger. */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define LARGE_FRAMES 1
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define LARGE_FRAMES 1
+#endif
+
+enum {
+    CACHE_LINE = 64,
+#ifdef LARGE_FRAMES
+    STACK_BYTES = 1024 * 1024,
+#else
+    STACK_BYTES = 128 * 1024,
+#endif
+    GUARD_BYTES = 4096
+};
+
+struct pool_thread {
+    pthread_t id;
+    struct thread_pool *pool; /* borrowed */
+    struct pool_thread *next; /* in the list of those that ended */
+    bool useless;
+};
+
+struct thread_pool {
+    struct thread_pool_config config;
+    pthread_attr_t attributes;
+    sigset_t blocked; /* in the pool's threads */
+    /* Read by every thread after every step: kept apart from what changes. */
+    _Alignas(CACHE_LINE) atomic_int phase;
+    atomic_uint leaving; /* how many more may leave */
+    _Alignas(CACHE_LINE) atomic_uint idle;
+    _Atomic(struct pool_thread *) ended; /* pushed by threads, taken whole by the owner */
+};
+
+/* Signals are the owner's to handle, except those that the thread itself causes. */
+static void choose_blocked(sigset_t *blocked)
+{
+    sigfillset(blocked);
+    sigdelset(blocked, SIGSEGV);
+    sigdelset(blocked, SIGBUS);
+    sigdelset(blocked, SIGILL);
+    sigdelset(blocked, SIGFPE);
+    sigdelset(blocked, SIGABRT);
+    sigdelset(blocked, SIGTRAP);
+}
+
+struct thread_pool *thread_pool_open(const struct thread_pool_config *config)
+{
+    struct thread_pool *pool = aligned_alloc(CACHE_LINE, sizeof(*pool));
+
+    if (pool == NULL)
+        return NULL;
+    pool->config = *config;
+    choose_blocked(&pool->blocked);
+    atomic_init(&pool->phase, SERVE_OPEN);
+    atomic_init(&pool->leaving, 0);
+    atomic_init(&pool->idle, 0);
+    atomic_init(&pool->ended, NULL);
+    if (pthread_attr_init(&pool->attributes) != 0) {
+        free(pool);
+        return NULL;
+    }
+    if (pthread_attr_setstacksize(&pool->attributes, STACK_BYTES) != 0 ||
+        pthread_attr_setguardsize(&pool->attributes, GUARD_BYTES) != 0) {
+        thread_pool_close(pool);
+        return NULL;
+    }
+    return pool;
+}
+
+void thread_pool_close(struct thread_pool *pool)
+{
+    if (pool == NULL)
+        return;
+    pthread_attr_destroy(&pool->attributes);
+    free(pool);
+}
+
+static void *run_thread(void *argument)
+{
+    struct pool_thread *self = argument;
+    struct thread_pool *pool = self->pool;
+
+    self->useless = !pool->config.body(pool, pool->config.context);
+    atomic_fetch_sub(&pool->idle, 1);
+    self->next = atomic_load_explicit(&pool->ended, memory_order_relaxed);
+    while (!atomic_compare_exchange_weak_explicit(
+        &pool->ended, &self->next, self, memory_order_release, memory_order_relaxed))
+        ;
+    /* From the push on self may be freed as soon as this thread returns, not before: the
+     * owner joins it first. */
+    pool->config.wake(pool->config.context);
+    return NULL;
+}
+
+int thread_pool_start(struct thread_pool *pool)
+{
+    struct pool_thread *thread = calloc(1, sizeof(*thread));
+    sigset_t before;
+
+    if (thread == NULL)
+        return -ENOMEM;
+    thread->pool = pool;
+    atomic_fetch_add(&pool->idle, 1);
+    (void)pthread_sigmask(SIG_SETMASK, &pool->blocked, &before);
+    int error = pthread_create(&thread->id, &pool->attributes, run_thread, thread);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (error != 0) {
+        atomic_fetch_sub(&pool->idle, 1);
+        free(thread);
+    }
+    return -error;
+}
+
+void thread_pool_retire(struct thread_pool *pool, unsigned count)
+{
+    atomic_store_explicit(&pool->leaving, count, memory_order_relaxed);
+}
+
+unsigned thread_pool_idle(const struct thread_pool *pool)
+{
+    return atomic_load(&pool->idle);
+}
+
+unsigned thread_pool_reap(struct thread_pool *pool, unsigned *useless)
+{
+    struct pool_thread *thread =
+        atomic_exchange_explicit(&pool->ended, NULL, memory_order_acquire);
+    unsigned count = 0;
+
+    while (thread != NULL) {
+        struct pool_thread *next = thread->next;
+        (void)pthread_join(thread->id, NULL);
+        *useless += thread->useless;
+        count++;
+        free(thread);
+        thread = next;
+    }
+    return count;
+}
+
+void thread_pool_set_phase(struct thread_pool *pool, enum serve_phase phase)
+{
+    atomic_store_explicit(&pool->phase, (int)phase, memory_order_release);
+}
+
+void thread_pool_set_busy(struct thread_pool *pool)
+{
+    if (atomic_fetch_sub(&pool->idle, 1) == 1)
+        pool->config.wake(pool->config.context);
+}
+
+void thread_pool_set_idle(struct thread_pool *pool)
+{
+    atomic_fetch_add(&pool->idle, 1);
+}
+
+bool thread_pool_leave(struct thread_pool *pool)
+{
+    unsigned leaving = atomic_load_explicit(&pool->leaving, memory_order_relaxed);
+
+    while (leaving > 0) {
+        if (atomic_compare_exchange_weak_explicit(&pool->leaving, &leaving, leaving - 1,
+                                                  memory_order_relaxed,
+                                                  memory_order_relaxed))
+            return true;
+    }
+    return false;
+}
+
+enum serve_phase thread_pool_phase(const struct thread_pool *pool)
+{
+    return (enum serve_phase)atomic_load_explicit(&pool->phase, memory_order_acquire);
+}

@@ -1,0 +1,91 @@
+/* One blocking context: the accept loop and the one loop over conn_step that the models
+ * with a context per connection share. It must never know what a context is made of. */
+#include "serve_blocking.h"
+
+#include <stdint.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "conn.h"
+#include "listener.h"
+#include "model.h"
+#include "transport_socket.h"
+#include "work.h"
+#include "worker.h"
+
+/* One step, the work that it may ask for included. False once the connection is over. */
+static bool step(struct conn *conn)
+{
+    switch (conn_step(conn)) {
+    case CONN_CLOSED:
+        return false;
+    case CONN_WAIT_WORK:
+        work_run(conn_work(conn));
+        return true;
+    case CONN_AGAIN:
+    case CONN_WAIT_READ:
+    case CONN_WAIT_WRITE:
+        return true;
+    }
+    return false;
+}
+
+static void serve_conn(struct conn *conn, struct worker *worker,
+                       const struct serve_hooks *hooks, void *context)
+{
+    enum serve_phase reached = SERVE_OPEN;
+
+    /* The first step comes before the first look at the phase: a request that arrived
+     * together with the stop is answered, not reset. */
+    while (step(conn)) {
+        if (clock_now_ms() >= conn_deadline(conn))
+            conn_expire(conn);
+        enum serve_phase phase = hooks->phase(context);
+        if (phase == reached)
+            continue;
+        reached = phase;
+        if (phase == SERVE_DRAIN)
+            worker_drain(worker, NULL);
+        else
+            worker_abandon(worker, NULL);
+    }
+}
+
+static void serve_socket(int fd, struct worker *worker, const struct serve_hooks *hooks,
+                         void *context)
+{
+    struct transport_socket transport;
+
+    transport_socket_open(&transport, fd);
+    struct conn *conn = NULL;
+    /* Without its tick the socket could hold this context for ever. */
+    if (transport_socket_set_tick(&transport, SERVE_TICK_MS) == 0)
+        conn = conn_open(worker, &transport.base, context);
+    if (conn == NULL) {
+        transport.base.ops->close(&transport.base);
+        return;
+    }
+    serve_conn(conn, worker, hooks, context);
+    conn_close(conn);
+}
+
+void serve_blocking(const struct server *server, struct worker *worker,
+                    const struct serve_hooks *hooks, void *context)
+{
+    int fd;
+
+    while (hooks->phase(context) == SERVE_OPEN && !hooks->leave(context)) {
+        switch (listener_accept_blocking(server->listener, &fd)) {
+        case ACCEPT_OK:
+            hooks->busy(context);
+            serve_socket(fd, worker, hooks, context);
+            hooks->idle(context);
+            break;
+        case ACCEPT_NONE:
+        case ACCEPT_RETRY:
+            break;
+        case ACCEPT_STOPPED:
+            return;
+        }
+    }
+}
