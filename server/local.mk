@@ -32,12 +32,16 @@ LAYER_1 = \
 
 # Content.
 LAYER_2 = \
+	server/file_block.h \
 	server/file_open.c server/file_open.h \
+	server/file_policy.c server/file_policy.h \
+	server/file_resolve.c server/file_resolve.h \
 	server/file_watch.c server/file_watch.h \
 	server/site.h
 
 # Connection.
 LAYER_3 = \
+	server/cold_file.c server/cold_file.h \
 	server/conn.c server/conn.h \
 	server/conn_state.h \
 	server/server.h \
@@ -49,8 +53,9 @@ LAYER_3 = \
 # Process.
 LAYER_4 = \
 	server/bind_address.c server/bind_address.h \
-	server/inbox.h \
-	server/listener.h \
+	server/inbox.c server/inbox.h \
+	server/listen_socket.c server/listen_socket.h \
+	server/listener.c server/listener.h \
 	server/model.h \
 	server/option_values.c \
 	server/options.c server/options.h \
@@ -58,7 +63,7 @@ LAYER_4 = \
 	server/pool_policy.c server/pool_policy.h \
 	server/refuser.c server/refuser.h \
 	server/serve_blocking.c server/serve_blocking.h \
-	server/signals.h \
+	server/signals.c server/signals.h \
 	server/supervisor.c server/supervisor.h
 
 noinst_LIBRARIES += libtetrad.a

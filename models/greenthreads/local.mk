@@ -2,4 +2,21 @@
 
 noinst_LIBRARIES += libgreenthreads.a
 libgreenthreads_a_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/models/greenthreads
-libgreenthreads_a_SOURCES =
+libgreenthreads_a_SOURCES = \
+	models/greenthreads/annotate.h \
+	models/greenthreads/context.h \
+	models/greenthreads/poller.h \
+	models/greenthreads/poller_epoll.c \
+	models/greenthreads/scheduler.h \
+	models/greenthreads/stack.c models/greenthreads/stack.h
+
+# How a context is switched: configure chooses.
+if CONTEXT_X86_64
+libgreenthreads_a_SOURCES += models/greenthreads/context_x86_64.S
+endif
+if CONTEXT_AARCH64
+libgreenthreads_a_SOURCES += models/greenthreads/context_aarch64.S
+endif
+if CONTEXT_UCONTEXT
+libgreenthreads_a_SOURCES += models/greenthreads/context_ucontext.c
+endif
