@@ -4,21 +4,32 @@
 #define TETRAD_OPTIONS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
 #include "attributes.h"
 #include "site.h"
 
-enum { OPTIONS_BINDS_MAX = 16 };
+enum {
+    OPTIONS_LIST_MAX = 16,
+    OPTIONS_BINDS_MAX = OPTIONS_LIST_MAX,
+    OPTIONS_WORKERS_MAX = 1024
+};
+
+/* The values of a repeatable option, in the order given. */
+struct option_list {
+    const char *values[OPTIONS_LIST_MAX];
+    unsigned count;
+    char *lines; /* owned: the environment's value, cut into lines; else NULL */
+};
 
 /* Strings are borrowed from argv, the environment or constants. Times in ms, sizes in
  * bytes. */
 struct options {
     const char *model;
     unsigned port;
-    const char *binds[OPTIONS_BINDS_MAX]; /* "127.0.0.1", "::", "unix:PATH" */
-    unsigned bind_count;
+    struct option_list binds; /* "127.0.0.1", "::", "unix:PATH"; one or more */
     unsigned workers;         /* 1 or more after options_parse */
     unsigned max_connections; /* 0: the model's and the descriptors' default, resolved by
                                  main */
@@ -29,6 +40,7 @@ struct options {
     const char *index;
     enum site_server_header server_header;
     uint64_t grace_ms;
+    bool list_models, version, help; /* as the result of options_parse says */
     const char *root;
 };
 
@@ -40,10 +52,13 @@ enum options_result {
     OPTIONS_ERROR /* one line says what is wrong, naming it: exit 2 */
 };
 
-/* Reads the environment (TETRAD_NAME), then the command line, which wins. On
- * OPTIONS_ERROR `error` holds the line without a newline. */
+/* Reads the command line, then the environment (TETRAD_NAME) for what the command line
+ * leaves open. May reorder argv. On OPTIONS_ERROR `error` holds the line without a
+ * newline. Whatever the result, options_free is to be called. */
 enum options_result options_parse(struct options *options, int argc, char **argv,
                                   char *error, size_t error_room) MUST_CHECK;
+
+void options_free(struct options *options);
 
 /* The text of --help, from the same table that is parsed. */
 void options_print_help(FILE *to);

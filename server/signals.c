@@ -1,0 +1,83 @@
+/* The stop, from a signal: a flag and an eventfd, set by a handler that calls nothing but
+ * write and _exit. It must never know what stops. */
+#include "signals.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+/* What the handlers share with the program; written once more only by them. */
+static atomic_int stopping;
+static int stop_fd = -1;
+
+_Static_assert(ATOMIC_INT_LOCK_FREE == 2, "a signal handler must not wait for a lock");
+
+static void on_stop(int signal_number)
+{
+    static const uint64_t one = 1;
+    int saved_errno = errno;
+    ssize_t written;
+
+    (void)signal_number;
+    if (atomic_exchange(&stopping, 1) != 0)
+        _exit(1);
+    written = write(stop_fd, &one, sizeof(one));
+    (void)written; /* cannot fail: the count is far from full */
+    errno = saved_errno;
+}
+
+static void on_stop_in_child(int signal_number)
+{
+    (void)signal_number;
+    atomic_store(&stopping, 1);
+}
+
+/* SA_RESTART, so that file calls in any thread never see EINTR. Calls with a time-out or
+ * SO_RCVTIMEO, and those are all that sleep long here, end with EINTR in spite of it. */
+static void handle(int signal_number, void (*handler)(int))
+{
+    struct sigaction action;
+
+    memset(&action, 0, sizeof(action));
+    action.sa_handler = handler;
+    action.sa_flags = SA_RESTART;
+    sigfillset(&action.sa_mask);
+    sigaction(signal_number, &action, NULL);
+}
+
+int signals_open(void)
+{
+    sigset_t needed;
+
+    stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (stop_fd < 0)
+        return -errno;
+    atomic_store(&stopping, 0);
+    handle(SIGPIPE, SIG_IGN);
+    handle(SIGTERM, on_stop);
+    handle(SIGINT, on_stop);
+    /* A starter may leave SIGCHLD ignored, and then no child could be waited for; or the
+     * signals blocked. Both are inherited. */
+    handle(SIGCHLD, SIG_DFL);
+    sigemptyset(&needed);
+    sigaddset(&needed, SIGTERM);
+    sigaddset(&needed, SIGINT);
+    sigaddset(&needed, SIGCHLD);
+    sigprocmask(SIG_UNBLOCK, &needed, NULL);
+    return stop_fd;
+}
+
+bool signals_stopping(void)
+{
+    return atomic_load_explicit(&stopping, memory_order_relaxed) != 0;
+}
+
+void signals_in_child(void)
+{
+    handle(SIGTERM, on_stop_in_child);
+    handle(SIGINT, on_stop_in_child);
+}
