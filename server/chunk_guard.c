@@ -1,6 +1,6 @@
 /* A chunked body as a byte automaton; see chunk_guard.h.
  *
- *   SIZE -hex-> SIZE -CR-> SIZE_LF -LF-> DATA -CR-> DATA_LF... -LF-> SIZE
+ *   SIZE -hex-> SIZE -CR-> SIZE_LF -LF-> DATA -all of it-> DATA_CR -CR-> DATA_LF -LF-> SIZE
  *   SIZE -SP/HTAB-> BLANK -";"-> EXTENSION -CR-> SIZE_LF;  a size of 0 leads to TRAILER
  *
  * It must never know a request. */

@@ -35,6 +35,7 @@ enum http_want {
     HTTP_WANT_INPUT,
     HTTP_WANT_OUTPUT,     /* http_conn_output has bytes to send before anything else can
                              happen */
+    HTTP_WANT_ANSWER,     /* http_conn_request has one */
     HTTP_WANT_HALF_CLOSE, /* shut down the sending side, then http_conn_half_closed */
     HTTP_WANT_CLOSE       /* nothing is owed any more: close */
 };

@@ -19,6 +19,7 @@ LAYER_1 = \
 	server/http_conn.c server/http_conn.h \
 	server/http_conn_state.h \
 	server/http_date.c server/http_date.h \
+	server/http_input.c server/http_input.h \
 	server/http_parser.c server/http_parser.h \
 	server/mime.c server/mime.h \
 	server/mime_builtin.c server/mime_builtin.h \
@@ -32,7 +33,8 @@ LAYER_1 = \
 
 # Content.
 LAYER_2 = \
-	server/file_block.h \
+	server/file_block.c server/file_block.h \
+	server/file_cache.h \
 	server/file_open.c server/file_open.h \
 	server/file_policy.c server/file_policy.h \
 	server/file_resolve.c server/file_resolve.h \

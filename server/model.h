@@ -3,17 +3,7 @@
 #ifndef TETRAD_MODEL_H
 #define TETRAD_MODEL_H
 
-struct listener;
-struct options;
-struct site;
-
-/* All borrowed by the model for the time of run(). */
-struct server {
-    const struct options *options;
-    struct listener *listener; /* open and listening */
-    struct site *site;
-    int stop_fd; /* readable once the server is to stop */
-};
+#include "server.h"
 
 struct model {
     const char *name;

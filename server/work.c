@@ -10,12 +10,19 @@ void work_init(struct work *work, void (*run)(struct work *),
 {
     work->run = run;
     work->destroy = destroy;
+    atomic_init(&work->done, false);
     atomic_init(&work->references, 1);
 }
 
 void work_run(struct work *work)
 {
     work->run(work);
+    atomic_store_explicit(&work->done, true, memory_order_release);
+}
+
+bool work_done(const struct work *work)
+{
+    return atomic_load_explicit(&work->done, memory_order_acquire);
 }
 
 struct work *work_get(struct work *work)

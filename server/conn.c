@@ -1,0 +1,446 @@
+/* The pump: moves bytes between a transport and the protocol machine, and asks the site
+ * for answers. One step sends what is queued, answers what is buffered and receives at
+ * most once; it never waits by itself. It must never know which model waits for it. */
+#include "conn.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "cold_file.h"
+#include "conn_state.h"
+#include "http_conn_state.h"
+#include "worker_state.h"
+
+enum {
+    STEP_ANSWERS_MAX = 16, /* then the others have their turn */
+    STEP_FILE_BYTES_MAX = 2 * 1024 * 1024,
+    IOVECS_MAX = 16,
+    STEP_FILE_PIECE =
+        512 * 1024,           /* one sendfile; what is looked at for being in memory */
+    COPY_CHUNK = BUFFER_SIZE, /* for a transport without sendfile */
+    SETTLE_MAX_MS = 1000
+};
+
+struct conn {
+    struct worker *worker;       /* borrowed */
+    struct transport *transport; /* owned until closed */
+    void *context;               /* the model's */
+    struct work *work;           /* a reference, while a request waits for its file */
+    struct work
+        *cold; /* a reference, while a file that is being sent is read from the disk */
+    struct worker_link link;
+    struct http_conn http;
+    uint64_t settle_ms; /* 0, or when `unacked` is to be taken */
+    ssize_t unacked;    /* bytes the peer had not acknowledged then */
+    bool settled;       /* `unacked` was taken since the last progress */
+    bool warm;          /* the next piece of the file was just read in */
+    bool probe;         /* draining: look once for a request that is already here */
+    bool broken;        /* nothing can be sent or received any more */
+};
+
+struct conn *conn_of_link(struct worker_link *link)
+{
+    return (struct conn *)(void *)((char *)link - offsetof(struct conn, link));
+}
+
+void *conn_context(const struct conn *conn)
+{
+    return conn->context;
+}
+
+struct conn *conn_open(struct worker *worker, struct transport *transport, void *context)
+{
+    struct conn *conn = malloc(sizeof *conn);
+
+    if (conn == NULL) {
+        return NULL;
+    }
+    *conn = (struct conn){ .worker = worker, .transport = transport, .context = context };
+    http_conn_init(&conn->http, worker->limits, &worker->buffers, clock_now_ms());
+    worker_add(worker, &conn->link);
+    if (worker->draining) {
+        conn_drain(conn);
+    }
+    return conn;
+}
+
+void conn_refuse(struct conn *conn)
+{
+    http_conn_refuse(&conn->http, 503);
+}
+
+void conn_close(struct conn *conn)
+{
+    if (conn == NULL) {
+        return;
+    }
+    work_put(conn->work);
+    work_put(conn->cold);
+    http_conn_destroy(&conn->http);
+    conn->transport->ops->close(conn->transport);
+    worker_remove(conn->worker, &conn->link);
+    free(conn);
+}
+
+/* ---- sending */
+
+/* For a transport without sendfile: through a buffer. */
+static ssize_t copy_file(struct conn *conn, const struct span *span, bool more)
+{
+    struct buffer_pool *buffers = &conn->worker->buffers;
+    size_t count = span->length < COPY_CHUNK ? span->length : COPY_CHUNK;
+    char *buffer = buffer_pool_lend(buffers);
+    struct iovec iov = { .iov_base = buffer };
+    ssize_t n;
+
+    if (buffer == NULL) {
+        return TRANSPORT_BROKEN;
+    }
+    n = pread(span->fd, buffer, count, span->offset);
+    if (n > 0) {
+        iov.iov_len = (size_t)n;
+        n = conn->transport->ops->sendv(conn->transport, &iov, 1, more);
+    } else {
+        n = n == 0 ? TRANSPORT_SHORT_FILE : TRANSPORT_BROKEN;
+    }
+    buffer_pool_return(buffers, buffer);
+    return n;
+}
+
+static ssize_t send_file(struct conn *conn, const struct span *span, size_t budget)
+{
+    const struct transport_ops *ops = conn->transport->ops;
+    size_t count = span->length < budget ? span->length : budget;
+
+    if (ops->sendfile == NULL) {
+        return copy_file(conn, span, false);
+    }
+    return ops->sendfile(conn->transport, span->fd, span->offset, count);
+}
+
+/* Sends the front of the queue once. *asked is how many bytes were offered. */
+static ssize_t send_front(struct conn *conn, struct output *output, size_t budget,
+                          size_t *asked)
+{
+    struct iovec iov[IOVECS_MAX];
+    const struct span *front = output_front(output);
+    int count;
+
+    if (front->kind == SPAN_FILE) {
+        *asked = front->length < budget ? front->length : budget;
+        return send_file(conn, front, budget);
+    }
+    count = output_iovecs(output, iov, IOVECS_MAX);
+    *asked = 0;
+    for (int i = 0; i < count; i++) {
+        *asked += iov[i].iov_len;
+    }
+    return conn->transport->ops->sendv(conn->transport, iov, count,
+                                       *asked < output->bytes);
+}
+
+static enum conn_wait fail(struct conn *conn)
+{
+    conn->broken = true;
+    return CONN_CLOSED;
+}
+
+/* True if the piece of a file that is to be sent next must first be read from the disk,
+ * which a cooperative worker leaves to somebody who may sleep. */
+static bool is_cold(struct conn *conn, const struct output *output)
+{
+    const struct span *front = output_front(output);
+
+    if (!conn->worker->cooperative || front->kind != SPAN_FILE || conn->warm) {
+        conn->warm = false;
+        return false;
+    }
+    conn->cold =
+        cold_file_work(front->fd, front->offset,
+                       front->length < STEP_FILE_PIECE ? front->length : STEP_FILE_PIECE);
+    return conn->cold != NULL;
+}
+
+/* The transport took less than it was offered: the send deadline's first part begins. */
+static enum conn_wait wait_for_peer(struct conn *conn, uint64_t now_ms)
+{
+    if (conn->settle_ms == 0 && !conn->settled) {
+        uint64_t part = conn->worker->limits->send_timeout_ms / 4;
+
+        conn->settle_ms = now_ms + (part < SETTLE_MAX_MS ? part : SETTLE_MAX_MS);
+    }
+    return CONN_WAIT_WRITE;
+}
+
+/* Sends until the queue is empty (CONN_WAIT_READ), the transport takes no more, or the
+ * step's share is used up. */
+static enum conn_wait flush(struct conn *conn, uint64_t now_ms)
+{
+    struct output *output = http_conn_output(&conn->http);
+    size_t budget = STEP_FILE_BYTES_MAX;
+
+    while (!output_empty(output)) {
+        size_t asked = 0;
+        ssize_t n;
+
+        if (is_cold(conn, output)) {
+            return CONN_WAIT_WORK;
+        }
+        n = send_front(conn, output, budget < STEP_FILE_PIECE ? budget : STEP_FILE_PIECE,
+                       &asked);
+        if (n == TRANSPORT_WAIT_WRITE) {
+            return wait_for_peer(conn, now_ms);
+        }
+        if (n < 0) {
+            return fail(conn); /* a file that ended early too: never pad, never go on */
+        }
+        conn->settle_ms = 0;
+        conn->settled = false;
+        http_conn_sent(&conn->http, (size_t)n, now_ms);
+        if ((size_t)n < asked) {
+            return wait_for_peer(conn, now_ms);
+        }
+        budget -= (size_t)n < budget ? (size_t)n : budget;
+        if (budget == 0 && !output_empty(output)) {
+            return CONN_AGAIN;
+        }
+    }
+    return CONN_WAIT_READ;
+}
+
+/* ---- answering */
+
+static void drop(const struct response *response)
+{
+    if (response->release != NULL) {
+        response->release(response->owner);
+    }
+}
+
+/* Answers one request; false while it waits for file work. */
+static bool answer(struct conn *conn, const struct request *request, uint64_t now_ms)
+{
+    struct response response;
+
+    if (site_handle(conn->worker->view, request, &conn->work, now_ms, &response) ==
+        SITE_PENDING) {
+        return false;
+    }
+    if (request->expects_continue && response.status < 400) {
+        drop(&response);
+        http_conn_continue(&conn->http, now_ms);
+    } else {
+        http_conn_respond(&conn->http, &response, now_ms);
+    }
+    return true;
+}
+
+/* Answers what is buffered, up to the step's share: CONN_AGAIN if requests are left,
+ * CONN_WAIT_WORK if one needs file work, CONN_WAIT_READ if input is used up. */
+static enum conn_wait answer_buffered(struct conn *conn, uint64_t now_ms)
+{
+    const struct request *request = http_conn_request(&conn->http);
+    unsigned answers = 0;
+
+    while (request != NULL) {
+        if (answers == STEP_ANSWERS_MAX || !http_conn_can_respond(&conn->http)) {
+            return CONN_AGAIN;
+        }
+        if (!answer(conn, request, now_ms)) {
+            return CONN_WAIT_WORK;
+        }
+        answers++;
+        request = http_conn_request(&conn->http);
+    }
+    return CONN_WAIT_READ;
+}
+
+/* Answers and sends. What is answered is sent before file work or another turn is waited
+ * for. */
+static enum conn_wait answer_and_flush(struct conn *conn, uint64_t now_ms)
+{
+    enum conn_wait answered = answer_buffered(conn, now_ms);
+    enum conn_wait flushed = flush(conn, now_ms);
+
+    return flushed == CONN_WAIT_READ ? answered : flushed;
+}
+
+/* ---- receiving and the end */
+
+/* Receives once: CONN_AGAIN if something came, CONN_WAIT_READ if not. *more: further
+ * bytes may be here already. */
+static enum conn_wait receive(struct conn *conn, uint64_t now_ms, bool *more)
+{
+    char *where;
+    size_t room = http_conn_space(&conn->http, &where);
+    bool wait = !conn->probe;
+    ssize_t n;
+
+    *more = false;
+    if (room == 0) {
+        return fail(conn);
+    }
+    n = conn->transport->ops->recv(conn->transport, where, room, wait);
+    if (conn->probe) {
+        conn->probe = false;
+        http_conn_drain(&conn->http);
+    }
+    if (n == TRANSPORT_WAIT_READ) {
+        return CONN_WAIT_READ;
+    }
+    if (n < 0) {
+        return fail(conn);
+    }
+    *more = n == 0 || (size_t)n == room;
+    http_conn_received(&conn->http, (size_t)n, now_ms);
+    return CONN_AGAIN;
+}
+
+/* Nothing is owed and nothing is buffered: what is the connection waiting for? */
+static enum conn_wait rest(struct conn *conn, uint64_t now_ms, bool more)
+{
+    const struct transport_ops *ops = conn->transport->ops;
+
+    switch (http_conn_want(&conn->http)) {
+    case HTTP_WANT_CLOSE:
+        return fail(conn);
+    case HTTP_WANT_HALF_CLOSE:
+        if (ops->shutdown(conn->transport) < 0) {
+            return fail(conn);
+        }
+        http_conn_half_closed(&conn->http, now_ms);
+        return CONN_AGAIN; /* the peer's end may be here already */
+    case HTTP_WANT_INPUT:
+        http_conn_rest(&conn->http);
+        if (more || (ops->pending != NULL && ops->pending(conn->transport))) {
+            return CONN_AGAIN;
+        }
+        return CONN_WAIT_READ;
+    case HTTP_WANT_ANSWER:
+    case HTTP_WANT_OUTPUT:
+        break;
+    }
+    return CONN_AGAIN;
+}
+
+static bool work_is_pending(struct conn *conn)
+{
+    if (conn->cold != NULL && work_done(conn->cold)) {
+        work_put(conn->cold);
+        conn->cold = NULL;
+        conn->warm = true;
+    }
+    return conn->cold != NULL || (conn->work != NULL && !work_done(conn->work));
+}
+
+enum conn_wait conn_step(struct conn *conn)
+{
+    uint64_t now_ms = clock_now_ms();
+    enum conn_wait wait;
+    bool more = false;
+
+    if (conn->broken) {
+        return CONN_CLOSED;
+    }
+    if (work_is_pending(conn)) {
+        return CONN_WAIT_WORK;
+    }
+    wait = answer_and_flush(conn, now_ms);
+    if (wait != CONN_WAIT_READ) {
+        return wait;
+    }
+    if (http_conn_want(&conn->http) != HTTP_WANT_INPUT) {
+        return rest(conn, now_ms, false);
+    }
+    wait = receive(conn, now_ms, &more);
+    if (wait == CONN_AGAIN) {
+        now_ms = clock_now_ms(); /* a blocking receive may have slept */
+        wait = answer_and_flush(conn, now_ms);
+    }
+    return wait == CONN_WAIT_READ ? rest(conn, now_ms, more) : wait;
+}
+
+struct work *conn_work(struct conn *conn)
+{
+    return conn->cold != NULL ? conn->cold : conn->work;
+}
+
+/* ---- deadlines
+ *
+ * A send deadline counts from the last byte that the peer acknowledged, which may come
+ * long after the transport took it: the socket's buffers hide a slow reader's progress.
+ * What it had not acknowledged is asked twice: a little after the transport stopped
+ * taking (what was already under way has arrived by then) and at the deadline. Less: it
+ * moves. */
+
+uint64_t conn_deadline(const struct conn *conn)
+{
+    return conn->settle_ms != 0 ? conn->settle_ms : http_conn_deadline(&conn->http);
+}
+
+enum timeout_class conn_timeout(const struct conn *conn)
+{
+    if (conn->settle_ms != 0) {
+        return TIMEOUT_SETTLE;
+    }
+    switch (http_conn_phase(&conn->http)) {
+    case HTTP_IDLE:
+        return TIMEOUT_KEEPALIVE;
+    case HTTP_HEAD:
+        return TIMEOUT_HEADER;
+    case HTTP_BODY:
+        return TIMEOUT_BODY;
+    case HTTP_SENDING:
+        return TIMEOUT_SEND;
+    case HTTP_LINGER:
+        return TIMEOUT_LINGER;
+    case HTTP_NO_DEADLINE:
+        break;
+    }
+    return TIMEOUT_NONE;
+}
+
+static ssize_t ask_unacked(const struct conn *conn)
+{
+    return conn->transport->ops->unacked == NULL
+               ? -1
+               : conn->transport->ops->unacked(conn->transport);
+}
+
+void conn_expire(struct conn *conn)
+{
+    uint64_t now_ms = clock_now_ms();
+
+    if (now_ms < conn_deadline(conn)) {
+        return;
+    }
+    if (conn->settle_ms != 0) {
+        conn->unacked = ask_unacked(conn);
+        conn->settle_ms = 0;
+        conn->settled = true;
+    } else if (http_conn_phase(&conn->http) == HTTP_SENDING &&
+               ask_unacked(conn) < conn->unacked) {
+        http_conn_sent(&conn->http, 0, now_ms);
+        conn->settled = false;
+        wait_for_peer(conn, now_ms);
+    } else {
+        http_conn_expire(&conn->http, now_ms);
+    }
+}
+
+void conn_drain(struct conn *conn)
+{
+    if (http_conn_want(&conn->http) == HTTP_WANT_INPUT) {
+        conn->probe = true;
+    } else {
+        http_conn_drain(&conn->http);
+    }
+}
+
+void conn_abandon(struct conn *conn)
+{
+    conn->broken = true;
+}

@@ -1,0 +1,24 @@
+/* The inside of struct http_conn, for http_conn.c and for whoever embeds one (conn.c,
+ * which treats it as opaque). */
+#ifndef TETRAD_HTTP_CONN_STATE_H
+#define TETRAD_HTTP_CONN_STATE_H
+
+#include "head_guard.h"
+#include "http_conn.h"
+
+struct http_conn {
+    const struct http_limits *limits; /* borrowed */
+    struct buffer_pool *pool;         /* borrowed */
+    struct http_input *input; /* borrowed from the pool; NULL while nothing is buffered */
+    struct output output;
+    struct head_guard guard;
+    uint64_t deadline_ms;
+    uint64_t linger_end_ms;
+    unsigned requests;     /* answered so far */
+    enum http_phase phase; /* what deadline_ms was set for */
+    uint8_t state;         /* see http_conn.c */
+    bool draining;
+    bool peer_closed; /* the peer shut its sending side down */
+};
+
+#endif

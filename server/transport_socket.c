@@ -1,0 +1,108 @@
+/* recv, send and sendfile on one socket, and what their errors mean; see
+ * transport_socket.h. It must never know what the bytes mean. */
+#include "transport_socket.h"
+
+#include <errno.h>
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
+#include <sys/sendfile.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+static int descriptor(const struct transport *transport)
+{
+    return ((const struct transport_socket *)transport)->fd;
+}
+
+/* EINTR is not waited out here: for a blocking model it is the chance to see a stop. */
+static ssize_t failure(int error, ssize_t would_wait)
+{
+    return error == EAGAIN || error == EWOULDBLOCK || error == EINTR ? would_wait
+                                                                     : TRANSPORT_BROKEN;
+}
+
+static ssize_t socket_recv(struct transport *transport, void *to, size_t room, bool wait)
+{
+    ssize_t n = recv(descriptor(transport), to, room, wait ? 0 : MSG_DONTWAIT);
+
+    return n >= 0 ? n : failure(errno, TRANSPORT_WAIT_READ);
+}
+
+static ssize_t socket_sendv(struct transport *transport, const struct iovec *iov,
+                            int count, bool more)
+{
+    int flags = MSG_NOSIGNAL | (more ? MSG_MORE : 0);
+    ssize_t n;
+
+    if (count == 1) {
+        /* The common case, a cached answer: the kernel imports one vector less. */
+        n = send(descriptor(transport), iov->iov_base, iov->iov_len, flags);
+    } else {
+        struct msghdr message = { .msg_iov = (struct iovec *)(uintptr_t)iov,
+                                  .msg_iovlen = (size_t)count };
+
+        n = sendmsg(descriptor(transport), &message, flags);
+    }
+    return n >= 0 ? n : failure(errno, TRANSPORT_WAIT_WRITE);
+}
+
+static ssize_t socket_sendfile(struct transport *transport, int fd, off_t offset,
+                               size_t count)
+{
+    ssize_t n = sendfile(descriptor(transport), fd, &offset, count);
+
+    if (n == 0) {
+        return TRANSPORT_SHORT_FILE;
+    }
+    return n > 0 ? n : failure(errno, TRANSPORT_WAIT_WRITE);
+}
+
+static ssize_t socket_unacked(const struct transport *transport)
+{
+    int bytes = 0;
+
+    return ioctl(descriptor(transport), SIOCOUTQ, &bytes) == 0 ? bytes : -1;
+}
+
+static int socket_shutdown(struct transport *transport)
+{
+    return shutdown(descriptor(transport), SHUT_WR) == 0 ? 0 : TRANSPORT_BROKEN;
+}
+
+static void socket_close(struct transport *transport)
+{
+    struct transport_socket *socket_transport = (struct transport_socket *)transport;
+
+    if (socket_transport->fd >= 0) {
+        close(socket_transport->fd);
+        socket_transport->fd = -1;
+    }
+}
+
+static const struct transport_ops socket_ops = {
+    .recv = socket_recv,
+    .sendv = socket_sendv,
+    .sendfile = socket_sendfile,
+    .unacked = socket_unacked,
+    .shutdown = socket_shutdown,
+    .close = socket_close,
+};
+
+void transport_socket_open(struct transport_socket *transport, int fd)
+{
+    transport->base.ops = &socket_ops;
+    transport->fd = fd;
+}
+
+int transport_socket_set_tick(struct transport_socket *transport, unsigned tick_ms)
+{
+    struct timeval tick = { .tv_sec = tick_ms / 1000,
+                            .tv_usec = (suseconds_t)(tick_ms % 1000) * 1000 };
+
+    if (setsockopt(transport->fd, SOL_SOCKET, SO_RCVTIMEO, &tick, sizeof tick) != 0 ||
+        setsockopt(transport->fd, SOL_SOCKET, SO_SNDTIMEO, &tick, sizeof tick) != 0) {
+        return -errno;
+    }
+    return 0;
+}

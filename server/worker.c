@@ -1,0 +1,100 @@
+/* Per-context state and the list of live connections; see worker.h. It must never know
+ * how the context waits. */
+#include "worker.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "conn_state.h"
+#include "server.h"
+#include "worker_state.h"
+
+/* Buffers kept for reuse: a blocking context lends an input and an output at a time, a
+ * cooperative one as many as there are connections in the middle of something. What is
+ * above that goes back to the allocator. */
+enum { BUFFERS_KEPT_BLOCKING = 2, BUFFERS_KEPT_COOPERATIVE = 64 };
+
+struct worker *worker_open(const struct server *server, enum worker_kind kind,
+                           enum worker_cache cache)
+{
+    bool may_block = kind == WORKER_BLOCKING;
+    struct worker *worker = calloc(1, sizeof *worker);
+
+    if (worker == NULL) {
+        return NULL;
+    }
+    worker->view = site_view_open(
+        server->site,
+        cache == WORKER_SHARED_CACHE ? SITE_SHARED_CACHE : SITE_PRIVATE_CACHE, may_block);
+    if (worker->view == NULL) {
+        free(worker);
+        return NULL;
+    }
+    worker->limits = server->limits;
+    worker->cooperative = !may_block;
+    buffer_pool_init(&worker->buffers,
+                     may_block ? BUFFERS_KEPT_BLOCKING : BUFFERS_KEPT_COOPERATIVE);
+    worker->live.next = worker->live.previous = &worker->live;
+    return worker;
+}
+
+void worker_close(struct worker *worker)
+{
+    if (worker == NULL) {
+        return;
+    }
+    assert(worker->connections == 0);
+    site_view_close(worker->view);
+    buffer_pool_destroy(&worker->buffers);
+    free(worker);
+}
+
+void worker_add(struct worker *worker, struct worker_link *link)
+{
+    link->next = worker->live.next;
+    link->previous = &worker->live;
+    link->next->previous = link;
+    worker->live.next = link;
+    worker->connections++;
+}
+
+void worker_remove(struct worker *worker, struct worker_link *link)
+{
+    link->next->previous = link->previous;
+    link->previous->next = link->next;
+    worker->connections--;
+}
+
+unsigned worker_connections(const struct worker *worker)
+{
+    return worker->connections;
+}
+
+static void for_each(struct worker *worker, void (*change)(struct conn *),
+                     void (*wake)(void *context))
+{
+    struct worker_link *link = worker->live.next;
+
+    while (link != &worker->live) {
+        struct conn *conn = conn_of_link(link);
+
+        link = link->next;
+        change(conn);
+        if (wake != NULL) {
+            wake(conn_context(conn));
+        }
+    }
+}
+
+void worker_drain(struct worker *worker, void (*wake)(void *context))
+{
+    worker->draining = true;
+    for_each(worker, conn_drain, wake);
+}
+
+void worker_abandon(struct worker *worker, void (*wake)(void *context))
+{
+    worker->draining = true;
+    worker->abandoning = true;
+    for_each(worker, conn_abandon, wake);
+}

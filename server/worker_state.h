@@ -1,0 +1,31 @@
+/* The inside of struct worker, for worker.c and conn.c. */
+#ifndef TETRAD_WORKER_STATE_H
+#define TETRAD_WORKER_STATE_H
+
+#include <stdbool.h>
+
+#include "buffer_pool.h"
+#include "http_conn.h"
+#include "site.h"
+#include "worker.h"
+
+/* A link in the worker's list of live connections; embedded in struct conn. */
+struct worker_link {
+    struct worker_link *next, *previous;
+};
+
+struct worker {
+    const struct http_limits *limits; /* borrowed */
+    struct site_view *view;           /* owned */
+    struct buffer_pool buffers;
+    struct worker_link live; /* sentinel of the list of connections */
+    unsigned connections;
+    bool cooperative; /* must not sleep in file work */
+    bool draining;
+    bool abandoning;
+};
+
+void worker_add(struct worker *worker, struct worker_link *link);
+void worker_remove(struct worker *worker, struct worker_link *link);
+
+#endif
