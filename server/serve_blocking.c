@@ -77,7 +77,7 @@ void serve_blocking(const struct server *server, struct worker *worker,
     while (hooks->phase(context) == SERVE_OPEN && !hooks->leave(context)) {
         switch (listener_accept_blocking(server->listener, &fd)) {
         case ACCEPT_OK:
-            hooks->busy(context);
+            hooks->busy(context, fd);
             serve_socket(fd, worker, hooks, context);
             hooks->idle(context);
             break;

@@ -23,9 +23,9 @@ enum serve_phase {
  * cheap: phase is asked after every step of a connection. */
 struct serve_hooks {
     enum serve_phase (*phase)(void *context);
-    void (*busy)(void *context);  /* a connection was accepted */
-    void (*idle)(void *context);  /* it is closed, the next is waited for */
-    bool (*leave)(void *context); /* true: the pool is too large, end here */
+    void (*busy)(void *context, int fd); /* a connection was accepted; fd is borrowed */
+    void (*idle)(void *context);         /* it is closed, the next is waited for */
+    bool (*leave)(void *context);        /* true: the pool is too large, end here */
 };
 
 /* Serves until the phase changes, leave says true, or the listener is stopped. The

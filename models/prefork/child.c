@@ -20,10 +20,11 @@ static enum serve_phase phase(void *context)
     return common == SERVE_OPEN && signals_stopping() ? SERVE_DRAIN : common;
 }
 
-static void busy(void *context)
+static void busy(void *context, int fd)
 {
     const struct child *child = context;
 
+    (void)fd;
     if (scoreboard_set_busy(child->scoreboard, child->slot))
         supervisor_wake(child->supervisor);
 }

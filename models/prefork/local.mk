@@ -6,6 +6,3 @@ libprefork_a_SOURCES = \
 	models/prefork/child.c models/prefork/child.h \
 	models/prefork/prefork.c \
 	models/prefork/scoreboard.c models/prefork/scoreboard.h
-	models/prefork/child.c models/prefork/child.h \
-	models/prefork/prefork.c \
-	models/prefork/scoreboard.c models/prefork/scoreboard.h

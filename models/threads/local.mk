@@ -5,5 +5,3 @@ libthreads_a_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/models/threads
 libthreads_a_SOURCES = \
 	models/threads/thread_pool.c models/threads/thread_pool.h \
 	models/threads/threads.c
-	models/threads/thread_pool.c models/threads/thread_pool.h \
-	models/threads/threads.c

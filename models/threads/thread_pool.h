@@ -8,11 +8,12 @@
 #include "serve_blocking.h"
 
 struct thread_pool;
+struct pool_thread;
 
 struct thread_pool_config {
     /* A thread's whole life; false: it was of no use. The thread counts as idle when it
      * comes and when it returns. */
-    bool (*body)(struct thread_pool *pool, void *context);
+    bool (*body)(struct pool_thread *self, void *context);
     /* The last idle thread has become busy, or one has ended. Any thread. */
     void (*wake)(void *context);
     void *context; /* borrowed */
@@ -35,15 +36,18 @@ unsigned thread_pool_idle(const struct thread_pool *pool);
 /* Joins the threads that ended and returns how many; *useless: those whose body said so.
  */
 unsigned thread_pool_reap(struct thread_pool *pool, unsigned *useless);
+/* SERVE_ABANDON also shuts the sockets of the busy threads down, so that none sleeps on.
+ */
 void thread_pool_set_phase(struct thread_pool *pool, enum serve_phase phase);
 
 /* For the threads in the pool. */
 
-void thread_pool_set_busy(struct thread_pool *pool);
-void thread_pool_set_idle(struct thread_pool *pool);
+/* fd: the connection's socket, borrowed until the thread is idle again. */
+void thread_pool_set_busy(struct pool_thread *self, int fd);
+void thread_pool_set_idle(struct pool_thread *self);
 
 /* True to as many idle threads as are to leave: the caller must. */
-bool thread_pool_leave(struct thread_pool *pool);
-enum serve_phase thread_pool_phase(const struct thread_pool *pool);
+bool thread_pool_leave(struct pool_thread *self);
+enum serve_phase thread_pool_phase(const struct pool_thread *self);
 
 #endif

@@ -21,24 +21,24 @@ struct threads {
 
 /* What a serving thread is given. */
 
-static enum serve_phase phase(void *pool)
+static enum serve_phase phase(void *self)
 {
-    return thread_pool_phase(pool);
+    return thread_pool_phase(self);
 }
 
-static void busy(void *pool)
+static void busy(void *self, int fd)
 {
-    thread_pool_set_busy(pool);
+    thread_pool_set_busy(self, fd);
 }
 
-static void idle(void *pool)
+static void idle(void *self)
 {
-    thread_pool_set_idle(pool);
+    thread_pool_set_idle(self);
 }
 
-static bool leave(void *pool)
+static bool leave(void *self)
 {
-    return thread_pool_leave(pool);
+    return thread_pool_leave(self);
 }
 
 static const struct serve_hooks hooks = {
@@ -48,7 +48,7 @@ static const struct serve_hooks hooks = {
     .leave = leave,
 };
 
-static bool serve_thread(struct thread_pool *pool, void *context)
+static bool serve_thread(struct pool_thread *self, void *context)
 {
     const struct threads *threads = context;
     const struct sched_param no_priority = { .sched_priority = 0 };
@@ -62,7 +62,7 @@ static bool serve_thread(struct thread_pool *pool, void *context)
         worker_open(threads->server, WORKER_BLOCKING, WORKER_SHARED_CACHE);
     if (worker == NULL)
         return false;
-    serve_blocking(threads->server, worker, &hooks, pool);
+    serve_blocking(threads->server, worker, &hooks, self);
     worker_close(worker);
     return true;
 }
