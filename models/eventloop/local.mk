@@ -2,4 +2,7 @@
 
 noinst_LIBRARIES += libeventloop.a
 libeventloop_a_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/models/eventloop $(LIBUV_CFLAGS)
-libeventloop_a_SOURCES =
+libeventloop_a_SOURCES = \
+	models/eventloop/eventloop.c \
+	models/eventloop/loop.c models/eventloop/loop.h \
+	models/eventloop/loop_conn.c models/eventloop/loop_conn.h
