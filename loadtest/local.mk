@@ -1,1 +1,7 @@
-# Files of loadtest/.
+# The load test, which nothing of the build needs.
+
+EXTRA_DIST += loadtest/loadtest.sh loadtest/measure loadtest/peers
+
+.PHONY: bench
+bench: all
+	TETRAD='$(abs_top_builddir)/tetrad' $(srcdir)/loadtest/loadtest.sh 6k 10 10s

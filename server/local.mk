@@ -34,7 +34,7 @@ LAYER_1 = \
 # Content.
 LAYER_2 = \
 	server/file_block.c server/file_block.h \
-	server/file_cache.h \
+	server/file_cache.c server/file_cache.h \
 	server/file_open.c server/file_open.h \
 	server/file_policy.c server/file_policy.h \
 	server/file_resolve.c server/file_resolve.h \
@@ -70,6 +70,7 @@ LAYER_4 = \
 
 noinst_LIBRARIES += libtetrad.a
 libtetrad_a_CPPFLAGS = $(AM_CPPFLAGS) $(LLHTTP_CFLAGS)
+libtetrad_a_CFLAGS = $(AM_CFLAGS) $(FRAME_CFLAGS)
 libtetrad_a_SOURCES = $(LAYER_0) $(LAYER_1) $(LAYER_2) $(LAYER_3) $(LAYER_4)
 
 # The program.

@@ -59,7 +59,7 @@ OUTSIDE_LIBRARY = {"main.c", "model_table.c"}
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">]+)[">]', re.MULTILINE)
 # A test waits for a condition. Who polls for one, or plays a slow peer, says so in its name.
 SLEEP = re.compile(r"\b(sleep|usleep|nanosleep|clock_nanosleep|thrd_sleep)\s*\(|^\s*sleep\s+[\d.$]")
-SLEEPER = re.compile(r"_*(wait|poll|pace)_\w+$")
+SLEEPER = re.compile(r"_*(wait|poll|pace|holds)_\w+$")
 
 
 class Tree:
@@ -137,7 +137,8 @@ def rule_models_know_little(tree):
         for kind, header in tree.includes(path):
             if kind == "<" and not (tree.root / "server" / header).exists():
                 continue
-            if header not in MODEL_HEADERS and not (path.parent / header).exists():
+            own = "/" not in header and (path.parent / header).exists()
+            if header not in MODEL_HEADERS and not own:
                 yield f"{tree.name(path)}: includes {header}"
 
 
@@ -165,7 +166,7 @@ def rule_core_knows_no_model(tree):
                 yield f"{tree.name(path)}: includes {header}"
         if path.name == "model_table.c":
             text = re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.DOTALL)
-            for line in re.findall(r"^\s*extern\b.*", text, re.MULTILINE):
+            for line in re.findall(r"^[ \t]*extern\b.*", text, re.MULTILINE):
                 if not re.match(r"extern const struct model \w+(, \w+)*;$", line):
                     yield f"server/model_table.c: declares more than models: {line}"
         elif re.search(r"^extern const struct model [^*]", path.read_text(), re.MULTILINE):
@@ -225,25 +226,31 @@ def rule_files_are_short(tree):
 
 
 def functions(text):
-    """Name, first and last line of each function of a C file in the project's layout."""
-    start, name = None, "?"
+    """Name, first line and length of each function of a C file in the project's layout. The
+    rows of a constant table in a function are data and do not count."""
+    start, name, data = None, "?", False
     for number, line in enumerate(text.splitlines(), 1):
         called = re.match(r"[A-Za-z_].*?\b(\w+)\(", line)
         if called:
             name = called.group(1)
         if line == "{":
-            start = number
-        elif line.startswith("}") and start:
-            yield name, start, number
+            start, length = number, 0
+        data = start and (data or re.match(r"    static const .*(=|\{)$", line))
+        if start and not data:
+            length += 1
+        if data and line.endswith("};"):
+            data = False
+        if line.startswith("}") and start:
+            yield name, start, length
             start = None
 
 
 def rule_functions_are_short(tree):
     """at most 60 lines in a function"""
     for path in tree.sources("server", "models", "tests", suffixes=(".c", ".h")):
-        for name, first, last in functions(path.read_text()):
-            if last - first + 1 > LINES_OF_FUNCTION:
-                yield f"{tree.name(path)}:{first}: {name} has {last - first + 1} lines"
+        for name, first, length in functions(path.read_text()):
+            if length > LINES_OF_FUNCTION:
+                yield f"{tree.name(path)}:{first}: {name} has {length} lines"
 
 
 def rule_files_say_their_purpose(tree):
@@ -264,9 +271,9 @@ def sleeper(path, lines, number):
 
 
 def rule_tests_do_not_sleep(tree):
-    """no test sleeps, but functions named wait_, poll_ or pace_ that say why"""
+    """no test sleeps, but functions named wait_, poll_, pace_ or holds_, and stand-ins"""
     for path in tree.sources("tests", suffixes=(".c", ".h", ".py", ".sh")):
-        if path.name == "layers.py":
+        if path.name == "layers.py" or path.name.startswith("fake_"):
             continue
         lines = path.read_text().splitlines()
         for number, line in enumerate(lines, 1):
@@ -376,7 +383,10 @@ RULES = [
         rule_functions_are_short,
         [
             lambda t: append(t, "server/clock.c", "static void clock_idle(void)\n{\n"
-                             + "    ;\n" * (LINES_OF_FUNCTION - 1) + "}\n")
+                             + "    ;\n" * (LINES_OF_FUNCTION - 1) + "}\n"),
+            lambda t: append(t, "server/clock.c", "static void clock_idle(void)\n{\n"
+                             "    static const int table[] = {\n        1,\n    };\n"
+                             + "    ;\n" * (LINES_OF_FUNCTION - 1) + "}\n"),
         ],
     ),
     (

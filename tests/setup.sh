@@ -1,3 +1,4 @@
+# shellcheck shell=sh disable=SC2034,SC2154
 # Sourced by serve.sh and check.sh: what is missing is installed, and a build is made or
 # brought up to date. It must never know what is done with the build.
 # The caller has set `source` to the source tree and is in it.

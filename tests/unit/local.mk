@@ -2,7 +2,17 @@
 # one source and linked with the core. What a test needs beyond that (the library of a
 # model, a flag) is set at the end, by the test's name.
 
-UNIT_TESTS =
+UNIT_TESTS = \
+	tests/unit/test_buffer_pool \
+	tests/unit/test_clock \
+	tests/unit/test_log \
+	tests/unit/test_pool_policy \
+	tests/unit/test_range \
+	tests/unit/test_request \
+	tests/unit/test_scoreboard \
+	tests/unit/test_target \
+	tests/unit/test_timeout_queue \
+	tests/unit/test_work
 
 if HAVE_CMOCKA
 check_PROGRAMS += $(UNIT_TESTS)
