@@ -11,6 +11,7 @@ UNIT_TESTS = \
 	tests/unit/test_request \
 	tests/unit/test_scoreboard \
 	tests/unit/test_target \
+	tests/unit/test_thread_pool \
 	tests/unit/test_timeout_queue \
 	tests/unit/test_work
 
@@ -29,3 +30,9 @@ cmocka-missing:
 	@echo 'make check: no unit test ran, because cmocka was not found by configure;' >&2
 	@echo 'make check: install the Debian package libcmocka-dev and configure again' >&2
 	@exit 1
+
+tests_unit_test_scoreboard_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/models/prefork
+tests_unit_test_scoreboard_LDADD = libprefork.a $(LDADD)
+
+tests_unit_test_thread_pool_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/models/threads
+tests_unit_test_thread_pool_LDADD = libthreads.a $(LDADD)
