@@ -66,9 +66,8 @@ static struct slice trimmed(struct slice text)
     return text;
 }
 
-static int on_value_complete(llhttp_t *llhttp)
+static void take_field(struct collector *collector)
 {
-    struct collector *collector = llhttp->data;
     struct request *request = collector->request;
 
     /* Trailers (request == NULL) are never merged into the fields. */
@@ -83,6 +82,11 @@ static int on_value_complete(llhttp_t *llhttp)
     }
     collector->name = (struct slice){ NULL, 0 };
     collector->value = (struct slice){ NULL, 0 };
+}
+
+static int on_value_complete(llhttp_t *llhttp)
+{
+    take_field(llhttp->data);
     return 0;
 }
 
@@ -105,6 +109,26 @@ static const llhttp_settings_t settings = {
  * was read by head_guard. */
 static const char stand_in_line[] = "POST / HTTP/1.1\r\n";
 
+/* The library stopped inside a value (a Content-Length over 64 bits): the field counts all
+ * the same, so that the reason is seen. head_guard saw its line end. */
+static void take_unfinished_field(struct collector *collector, struct slice lines)
+{
+    const char *colon, *end = lines.base + lines.len;
+
+    if (collector->name.base == NULL) {
+        return;
+    }
+    colon = collector->name.base + collector->name.len;
+    if (colon < end && *colon == ':') {
+        const char *cr = memchr(colon, '\r', (size_t)(end - colon));
+
+        if (cr != NULL) {
+            collector->value = (struct slice){ colon + 1, (size_t)(cr - colon) - 1 };
+            take_field(collector);
+        }
+    }
+}
+
 bool http_parser_fields(struct http_parser *parser, struct slice lines,
                         struct request *request)
 {
@@ -121,7 +145,11 @@ bool http_parser_fields(struct http_parser *parser, struct slice lines,
     }
     llhttp->data = NULL;
     /* Without a body the message ends with its head, at the last byte fed. */
-    return error == HPE_OK || collector.message_complete;
+    if (error == HPE_OK || collector.message_complete) {
+        return true;
+    }
+    take_unfinished_field(&collector, lines);
+    return false;
 }
 
 /* Feeds what the guard has passed; false if the library refuses, or sees the end
