@@ -39,7 +39,13 @@ LAYER_2 = \
 	server/file_policy.c server/file_policy.h \
 	server/file_resolve.c server/file_resolve.h \
 	server/file_watch.c server/file_watch.h \
-	server/site.h
+	server/site.c server/site.h \
+	server/site_file.c \
+	server/site_find.c \
+	server/site_internal.h \
+	server/site_multipart.c \
+	server/site_page.c \
+	server/site_root.c server/site_root.h
 
 # Connection.
 LAYER_3 = \
@@ -74,12 +80,11 @@ libtetrad_a_CFLAGS = $(AM_CFLAGS) $(FRAME_CFLAGS)
 libtetrad_a_SOURCES = $(LAYER_0) $(LAYER_1) $(LAYER_2) $(LAYER_3) $(LAYER_4)
 
 # The program.
-#bin_PROGRAMS += tetrad
-#tetrad_SOURCES = server/main.c server/model_table.c
-#tetrad_CPPFLAGS = $(AM_CPPFLAGS) $(LLHTTP_CFLAGS) $(LIBUV_CFLAGS)
-#tetrad_LDADD = \
-#	libprefork.a libthreads.a libgreenthreads.a libeventloop.a \
-#	libtetrad.a $(LLHTTP_LIBS) $(LIBUV_LIBS)
+bin_PROGRAMS += tetrad
+tetrad_SOURCES = server/main.c server/model_table.c
+tetrad_LDADD = \
+	libprefork.a libthreads.a libgreenthreads.a libeventloop.a \
+	libtetrad.a $(LLHTTP_LIBS) $(LIBUV_LIBS)
 
 # llhttp from its sources: compiled strict, and without our warnings, which are not its.
 if LLHTTP_FROM_SOURCE

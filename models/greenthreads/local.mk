@@ -4,13 +4,17 @@ noinst_LIBRARIES += libgreenthreads.a
 libgreenthreads_a_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/models/greenthreads
 libgreenthreads_a_CFLAGS = $(AM_CFLAGS) $(FRAME_CFLAGS)
 libgreenthreads_a_SOURCES = \
+	models/greenthreads/accept.c models/greenthreads/accept.h \
 	models/greenthreads/annotate.h \
 	models/greenthreads/context.h \
+	models/greenthreads/greenthreads.c \
 	models/greenthreads/kernel_thread.c models/greenthreads/kernel_thread.h \
 	models/greenthreads/offload.c models/greenthreads/offload.h \
 	models/greenthreads/poller.h \
 	models/greenthreads/poller_epoll.c \
 	models/greenthreads/scheduler.c models/greenthreads/scheduler.h \
+	models/greenthreads/serve.c models/greenthreads/serve.h \
+	models/greenthreads/shard.c models/greenthreads/shard.h \
 	models/greenthreads/stack.c models/greenthreads/stack.h \
 	models/greenthreads/sync.c models/greenthreads/sync.h
 

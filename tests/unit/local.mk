@@ -5,11 +5,20 @@
 UNIT_TESTS = \
 	tests/unit/test_buffer_pool \
 	tests/unit/test_clock \
+	tests/unit/test_http_conn \
+	tests/unit/test_http_date \
+	tests/unit/test_inbox \
 	tests/unit/test_log \
+	tests/unit/test_mime \
+	tests/unit/test_options \
 	tests/unit/test_pool_policy \
+	tests/unit/test_precondition \
 	tests/unit/test_range \
+	tests/unit/test_refuser \
 	tests/unit/test_request \
 	tests/unit/test_scoreboard \
+	tests/unit/test_signals \
+	tests/unit/test_supervisor \
 	tests/unit/test_target \
 	tests/unit/test_thread_pool \
 	tests/unit/test_timeout_queue \
