@@ -1,0 +1,151 @@
+"""The limit of connections, and what happens when descriptors run out."""
+import contextlib
+import resource
+
+import pytest
+
+from client import Client, ask_once, get
+from docroot import A_TXT
+from exchanges import PROBE
+from kernel import children, cpu_seconds, descriptors, processes
+from waiting import AT_ONCE, holds_for, wait_until
+
+LIMIT = 4
+
+
+@pytest.fixture
+def full(launch, model):
+    """(server, the clients that fill it to its limit, each of them served)."""
+    server = launch(model, '--max-connections', str(LIMIT))
+    with contextlib.ExitStack() as stack:
+        clients = [stack.enter_context(Client(server.address)) for _ in range(LIMIT)]
+        for client in clients:
+            assert client.ask(PROBE).body == A_TXT
+        yield server, clients
+
+
+def refused_unasked(server):
+    """The answer of a connection over the limit, which need not ask for it."""
+    with Client(server.address) as client:
+        answer = client.receive(within=1 + AT_ONCE)[0]
+        assert answer.status == 503 and answer.says_close
+        client.expect_close()
+        return answer
+
+
+def test_one_too_many_is_told_so(full):
+    server, clients = full
+    for _ in range(3):
+        refused_unasked(server)
+        for client in clients:
+            client.expect_kept(PROBE)
+
+
+def test_one_too_many_can_read_the_answer_after_asking(full):
+    server, _ = full
+    for message in (PROBE, get('/big.bin') * 3, b'z' * 200000):
+        with Client(server.address) as client:
+            client.send(message)
+            assert client.receive()[0].status == 503
+            client.expect_close()
+
+
+def test_a_place_that_becomes_free_is_used(full):
+    server, clients = full
+    refused_unasked(server)
+    clients[0].close()
+    wait_until(lambda: ask_once(server.address, PROBE).status == 200, 1)
+
+
+def test_many_too_many(full):
+    """A crowd over the limit: each is answered or closed, and nobody inside is held up."""
+    server, clients = full
+    with contextlib.ExitStack() as stack:
+        crowd = [stack.enter_context(Client(server.address)) for _ in range(100)]
+        for client in clients:
+            client.expect_kept(PROBE)
+        for client in crowd:
+            client.pump(lambda: False, 5)
+            assert client.over
+            assert [a.status for a in client.reader.answers] in ([], [503])
+    for client in clients:
+        client.expect_kept(PROBE)
+
+
+def test_ten_are_served_at_once_in_every_model(launch, model):
+    """Keep-alive clients that stay: none of them waits for another to leave."""
+    server = launch(model, '--workers', '1')
+    with contextlib.ExitStack() as stack:
+        for _ in range(10):
+            client = stack.enter_context(Client(server.address))
+            assert client.ask(PROBE, within=1).body == A_TXT
+
+
+# ---- no descriptors left
+
+@contextlib.contextmanager
+def no_descriptor_left(server):
+    """Whatever process of the server asks for one more descriptor gets EMFILE."""
+    before = {}
+    for pid in processes(server.pid):
+        soft, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+        used = max(descriptors(pid)) + 1
+        before[pid] = soft, hard
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (used, hard))
+    yield
+    for pid, limits in before.items():
+        with contextlib.suppress(ProcessLookupError):
+            resource.prlimit(pid, resource.RLIMIT_NOFILE, limits)
+
+
+def holes_filled(server):
+    """True if every process uses its lowest descriptors, so that a limit binds exactly."""
+    return all(sorted(descriptors(pid)) == list(range(len(descriptors(pid))))
+               for pid in processes(server.pid))
+
+
+def test_N3_no_descriptor_for_a_file_is_503(launch, model, docroot, scratch):
+    server = launch(model, '--workers', '1')
+    docroot.write(scratch + 'fresh', b'fresh')
+    with Client(server.address) as client:
+        client.ask(PROBE)
+        holes = not holes_filled(server)
+        with no_descriptor_left(server):
+            answer = client.ask(get('/' + scratch + 'fresh'))
+            assert answer.status == 503 or (holes and answer.status == 200)
+            client.expect_kept(get('/missing'), 404) if answer.status == 200 else None
+        wait_until(lambda: client.ask(get('/' + scratch + 'fresh')).body == b'fresh', 2)
+
+
+def test_N1_no_descriptor_for_a_connection(launch, model):
+    """No spin, no death, few lines; who was served stays so, and all recover (N1, N2, N8)."""
+    server = launch(model, '--workers', '1')
+    with contextlib.ExitStack() as stack:
+        first = stack.enter_context(Client(server.address))
+        first.ask(PROBE)
+        said = len(server.said().splitlines())
+        with no_descriptor_left(server):
+            crowd = [stack.enter_context(Client(server.address)) for _ in range(30)]
+            used = cpu_seconds(server.pid)
+            assert holds_for(server.running, 1)
+            assert cpu_seconds(server.pid) - used < 0.2, 'it spins'
+            assert len(server.said().splitlines()) - said <= 10, 'too many lines'
+            first.expect_kept(PROBE)
+        for client in crowd:
+            assert client.ask(PROBE).status in (200, 503)
+        first.expect_kept(PROBE)
+
+
+def test_N1_start_with_few_descriptors(launch, model):
+    """64 descriptors and 200 clients: everybody is answered or waits, none is lost."""
+    server = launch(model, '--max-connections', '300', files=64)
+    with contextlib.ExitStack() as stack:
+        crowd = [stack.enter_context(Client(server.address)) for _ in range(200)]
+        for client in crowd:
+            client.send(get('/a.txt', 'Connection: close'))
+        for client in crowd:
+            answer = client.receive(within=8)[0]
+            assert answer.status == 503 or answer.body == A_TXT
+    assert ask_once(server.address, PROBE).body == A_TXT
+    wait_until(lambda: not any(s == 'Z' for s in children(server.pid).values()), 3,
+               'no zombies')

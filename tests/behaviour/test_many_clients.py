@@ -1,0 +1,83 @@
+"""Many keep-alive clients at once: all served, none starved."""
+import contextlib
+import select
+import time
+
+import pytest
+
+from client import Client, ask_once, get
+from docroot import A_TXT
+from exchanges import PROBE
+from waiting import patient
+
+ROUNDS = 5
+FILES = 4096
+
+
+def clients_for(model):
+    """A process for each connection has its price."""
+    return 200 if model == 'prefork' else 1000
+
+
+def run_rounds(clients, rounds):
+    """Every client asks, and asks again as soon as it is answered, `rounds` times. Returns
+    the longest time that one of them waited."""
+    by_fd = {client.socket.fileno(): client for client in clients}
+    poller, asked, longest = select.poll(), {}, 0
+    left = dict.fromkeys(by_fd, rounds)
+
+    def ask(fd):
+        by_fd[fd].socket.sendall(PROBE)
+        asked[fd] = time.monotonic()
+    for fd in by_fd:
+        poller.register(fd, select.POLLIN)
+        ask(fd)
+    limit = time.monotonic() + patient(8)
+    while left:
+        assert time.monotonic() < limit, f'{len(left)} clients are not served'
+        for fd, _ in poller.poll(1000):
+            by_fd[fd].receive(1, 0)
+            longest = max(longest, time.monotonic() - asked[fd])
+            left[fd] -= 1
+            if left[fd]:
+                ask(fd)
+            else:
+                del left[fd]
+                poller.unregister(fd)
+    return longest
+
+
+@pytest.mark.soak
+def test_all_are_served_and_none_is_starved(launch, model):
+    count = clients_for(model)
+    server = launch(model, files=FILES)
+    with contextlib.ExitStack() as stack:
+        clients = [stack.enter_context(Client(server.address)) for _ in range(count)]
+        longest = run_rounds(clients, ROUNDS)
+        assert longest < patient(4), f'one client waited {longest:.1f} s'
+        for client in clients[::50]:
+            client.expect_kept(PROBE)
+        assert ask_once(server.address, PROBE).body == A_TXT
+
+
+def test_twenty_share_fairly(server):
+    """With more clients than workers, each gets on at the same pace."""
+    with contextlib.ExitStack() as stack:
+        clients = [stack.enter_context(Client(server.address)) for _ in range(20)]
+        for client in clients:
+            client.send(get('/6k') * 50)
+        for client in clients:
+            client.receive(50)
+        run_rounds(clients, 20)
+
+
+def test_idle_crowd_costs_nobody(server):
+    """Connections that do not ask do not slow those that do."""
+    with contextlib.ExitStack() as stack:
+        idle = [stack.enter_context(Client(server.address)) for _ in range(100)]
+        start = time.monotonic()
+        with Client(server.address) as client:
+            for _ in range(50):
+                client.expect_kept(PROBE)
+        assert time.monotonic() - start < patient(2)
+        idle[0].expect_kept(PROBE)

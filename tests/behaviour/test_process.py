@@ -1,0 +1,210 @@
+"""The server as processes: replaced children, descriptors, memory, signals, aborts."""
+import contextlib
+import os
+import signal
+
+import pytest
+
+from client import Client, ask_once, get
+from docroot import A_TXT
+from exchanges import PROBE
+from kernel import children, descriptors, memory_bytes, most_descriptors, processes
+from waiting import AT_ONCE, wait_until
+
+
+def serves(server):
+    try:
+        return ask_once(server.address, PROBE, within=1).body == A_TXT
+    except (AssertionError, OSError):
+        return False
+
+
+def no_zombies(server):
+    return 'Z' not in processes(server.pid).values()
+
+
+def test_only_prefork_has_processes(launch, model):
+    server = launch(model, '--workers', '2')
+    assert serves(server)
+    assert bool(children(server.pid)) == (model == 'prefork')
+
+
+def test_Q4_killed_children_are_replaced(launch, model):
+    """A model without children has nothing to replace, and goes on as it is."""
+    server = launch(model, '--workers', '3')
+    assert serves(server)
+    expected = len(children(server.pid))
+    for _ in range(3):
+        for pid in children(server.pid):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: serves(server), 3)
+        wait_until(lambda: no_zombies(server), 3)
+        wait_until(lambda: len(children(server.pid)) >= min(expected, 3), 3, 'as many as before')
+    assert len(children(server.pid)) <= expected + 3, 'a storm of forks'
+
+
+def test_Q6_a_killed_child_costs_only_its_own_client(launch, model):
+    server = launch(model, '--workers', '2')
+    before = set(children(server.pid))
+    with contextlib.ExitStack() as stack:
+        clients = [stack.enter_context(Client(server.address)) for _ in range(4)]
+        for client in clients:
+            client.ask(PROBE)
+        victims = [pid for pid in children(server.pid) if has_connection(pid)]
+        for pid in victims[:1]:
+            os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: no_zombies(server), 3)
+        kept = sum(still_served(client) for client in clients)
+        assert kept == len(clients) - len(victims[:1])
+    assert serves(server)
+    assert bool(before) == bool(victims)
+
+
+def has_connection(pid):
+    """True if the process holds more sockets than an idle one of its kind does."""
+    return any(is_established(link) for link in descriptors(pid).values())
+
+
+def is_established(link):
+    if not link.startswith('socket:['):
+        return False
+    with open('/proc/net/tcp') as table:
+        return any(row.split()[9] == link[8:-1] and row.split()[3] == '01'
+                   for row in table.readlines()[1:])
+
+
+def still_served(client):
+    try:
+        client.expect_kept(PROBE)
+        return True
+    except AssertionError:
+        return False
+
+
+# ---- nothing leaks
+
+def abort_downloads(server, count, reset):
+    for _ in range(count):
+        client = Client(server.address, receive_buffer=4096)
+        client.socket.sendall(get('/big.bin'))
+        client.pump(lambda: client.reader.body_bytes > 0, room=1024)
+        client.reset() if reset else client.close()
+
+
+@pytest.mark.parametrize('reset', [False, True], ids=['closed', 'reset'])
+def test_N5_descriptors_come_back_after_cut_downloads(launch, model, reset):
+    server = launch(model, '--workers', '2')
+    abort_downloads(server, 5, reset)
+    assert ask_once(server.address, get('/big.bin')).status == 200
+    wait_until(lambda: not any(map(has_connection, processes(server.pid))), 3)
+    before = most_descriptors(server.pid)
+    abort_downloads(server, 100, reset)
+    wait_until(lambda: most_descriptors(server.pid) <= before, 3, 'descriptors come back')
+    assert serves(server)
+
+
+def test_N4_connections_reset_before_they_are_accepted(launch, model):
+    server = launch(model)
+    for _ in range(500):
+        Client(server.address).reset()
+    assert serves(server)
+    wait_until(lambda: not any(map(has_connection, processes(server.pid))), 3)
+
+
+def test_N6_aborts_do_not_end_the_server(launch, model):
+    server = launch(model)
+    abort_downloads(server, 50, True)
+    for _ in range(50):
+        with Client(server.address) as client:
+            client.send(get('/a.txt') * 20)
+    assert serves(server)
+    assert server.said().count('\n') < 20
+
+
+@pytest.mark.soak
+def test_Q3_memory_is_flat(launch, model):
+    server = launch(model, '--workers', '1')
+
+    def connect(count):
+        for _ in range(count):
+            with Client(server.address) as client:
+                assert client.ask(get('/a.txt', 'Connection: close')).body == A_TXT
+    connect(200)
+    before = memory_bytes(server.pid)
+    connect(2000)
+    grown = memory_bytes(server.pid) - before
+    assert grown < 4 << 20, f'{grown >> 10} KiB more'
+
+
+def test_Q9_an_endless_line_takes_no_memory(launch, model):
+    server = launch(model, '--workers', '1')
+    assert serves(server)
+    before = memory_bytes(server.pid)
+    for start, status in ((b'GET /', 414), (b'GET /a.txt HTTP/1.1\r\nHost: t.test\r\nX: ', 431)):
+        with Client(server.address) as client:
+            client.send(start + b'e' * (16 << 20))
+            assert client.receive()[0].status == status
+    assert memory_bytes(server.pid) - before < 6 << 20
+
+
+def test_F2_several_ranges_take_no_memory(launch, model):
+    server = launch(model, '--workers', '1')
+    message = get('/big.bin', 'Range: bytes=' + ','.join(f'{i}-{i + 999999}' for i in
+                                                         range(0, 8000000, 2000000)))
+    abort_downloads(server, 2, False)
+    with contextlib.ExitStack() as stack:
+        before = memory_bytes(server.pid)
+        for _ in range(8):
+            client = stack.enter_context(Client(server.address, receive_buffer=4096))
+            client.socket.sendall(message)
+            assert client.pump(lambda: client.reader.body_bytes > 0, room=1024)
+        grown = memory_bytes(server.pid) - before
+    assert grown < 24 << 20, f'{grown >> 10} KiB more for 8 connections'
+
+
+# ---- signals
+
+def test_N7_harmless_signals_change_nothing(launch, model):
+    server = launch(model)
+    with Client(server.address) as client:
+        for number in [signal.SIGCHLD, signal.SIGWINCH, signal.SIGPIPE, signal.SIGCONT] * 25:
+            server.signal(number)
+            client.expect_kept(PROBE)
+    assert server.running() and serves(server)
+
+
+def test_N7_stopped_and_continued(launch, model):
+    server = launch(model)
+    with Client(server.address) as client:
+        client.ask(PROBE)
+        for pid in processes(server.pid):
+            os.kill(pid, signal.SIGSTOP)
+        wait_until(lambda: set(processes(server.pid).values()) == {'T'}, 2, 'all are stopped')
+        client.send(PROBE)
+        assert not client.wait_readable(AT_ONCE / 3)
+        for pid in processes(server.pid):
+            os.kill(pid, signal.SIGCONT)
+        assert client.receive()[0].body == A_TXT
+
+
+# ---- the stacks of user threads
+
+def test_Q1_user_threads_use_a_quarter_of_their_stack_at_most(launch, model, docroot):
+    """Everything that reaches deep: long paths, many fields, ranges, errors, large files."""
+    server = launch(model, '--workers', '1', TETRAD_STACK_CENSUS='1')
+    messages = [get('/' + 'dir/../' * 1100 + 'a.txt'), get('/' + 'n' * 8000), get('/dir'),
+                get('/a.txt', *(f'X-{i}: {"v" * 100}' for i in range(90))), get('/big.bin'),
+                get('/a.txt', 'Range: bytes=' + ','.join(f'{i}-{i}' for i in range(0, 10, 2))),
+                get('/a.txt', 'If-None-Match: ' + '"x", ' * 2000 + '"y"'), get('/missing'),
+                get('/link-chain.txt'), get('/fifo'), get('/locked.txt'), get('/a.txt', host=None)]
+    for message in messages:
+        ask_once(server.address, message)
+    server.signal()
+    assert server.wait() == 0
+    lines = [line for line in server.said().splitlines() if 'stack use' in line]
+    assert bool(lines) == (model == 'greenthreads')
+    for line in lines:
+        words = line.removeprefix('tetrad: deepest user-thread stack use ').split()
+        used, size = int(words[0]), int(words[2])
+        assert 0 < used <= size / 4, line
