@@ -1,0 +1,180 @@
+/* The model: a user thread per connection, on as many schedulers as there are workers,
+ * each in its own kernel thread; the first, in the calling one, also accepts. Here are
+ * start and stop only. It must never know a byte of what a connection says. */
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <errno.h>
+
+#include "accept.h"
+#include "clock.h"
+#include "kernel_thread.h"
+#include "listener.h"
+#include "log.h"
+#include "model.h"
+#include "offload.h"
+#include "options.h"
+#include "shard.h"
+
+/* Kernel threads for file work: one may wait for a slow disk while the other goes on. */
+enum { OFFLOAD_THREADS = 2 };
+
+struct greenthreads {
+    const struct server *server;
+    struct offload *offload;
+    struct accepting *accepting;
+    struct shard *shards;
+    pthread_t *threads; /* of the shards but the first */
+    unsigned count;     /* of shards */
+    unsigned started;   /* kernel threads to join */
+};
+
+/* The keeper of the first shard. argument: struct greenthreads **. */
+static void keep_first(void *argument)
+{
+    struct greenthreads *green = *(struct greenthreads **)argument;
+    struct poller_source stop = { .fd = green->server->stop_fd, .slot = POLLER_NONE };
+
+    while (!(stop.ready & POLLER_READABLE)) {
+        if (scheduler_await(&stop, POLLER_READ, TIMEOUT_NONE, UINT64_MAX) == PARK_FAILED)
+            (void)scheduler_park(TIMEOUT_NONE, clock_now_ms() + LISTENER_RETRY_MS);
+    }
+    scheduler_remove(&stop);
+    accept_stop(green->accepting);
+    /* Only now can no inbox get another connection. */
+    for (unsigned i = 1; i < green->count; i++)
+        shard_stop(&green->shards[i]);
+    shard_drain(&green->shards[0]);
+}
+
+static void *thread_main(void *argument)
+{
+    struct shard *shard = argument;
+
+    scheduler_run(shard->scheduler);
+    return NULL;
+}
+
+static bool out_of_memory(void)
+{
+    log_write(LOG_LEVEL_ERROR, "cannot start the model: %s", strerror(ENOMEM));
+    return false;
+}
+
+static bool open_shards(struct greenthreads *green)
+{
+    unsigned flags = getenv("TETRAD_STACK_CENSUS") != NULL ? STACK_CENSUS : 0;
+    size_t size = green->count * sizeof(*green->shards);
+
+    green->threads = calloc(green->count, sizeof(*green->threads));
+    green->shards = aligned_alloc(alignof(struct shard), size);
+    if (green->threads == NULL || green->shards == NULL)
+        return out_of_memory();
+    memset(green->shards, 0, size);
+    for (unsigned i = 0; i < green->count; i++) {
+        if (!shard_open(&green->shards[i], green->server, green->offload, i == 0, flags))
+            return false;
+    }
+    return true;
+}
+
+static bool spawn_keepers(struct greenthreads *green)
+{
+    green->accepting = accept_start(green->shards, green->count);
+    if (green->accepting == NULL ||
+        scheduler_spawn(green->shards[0].scheduler, keep_first, &green, sizeof(green)) <
+            0)
+        return out_of_memory();
+    for (unsigned i = 1; i < green->count; i++) {
+        struct shard *shard = &green->shards[i];
+
+        if (scheduler_spawn(shard->scheduler, shard_keep, &shard, sizeof(shard)) < 0)
+            return out_of_memory();
+    }
+    return true;
+}
+
+static bool start_threads(struct greenthreads *green)
+{
+    for (unsigned i = 1; i < green->count; i++) {
+        int result =
+            kernel_thread_start(&green->threads[i], thread_main, &green->shards[i]);
+
+        if (result < 0) {
+            log_write(LOG_LEVEL_ERROR, "cannot start a scheduler: %s", strerror(-result));
+            return false;
+        }
+        green->started++;
+    }
+    return true;
+}
+
+/* A debugging aid: how deep the stacks were used, which a test compares with their size.
+ */
+static void report_census(const struct greenthreads *green)
+{
+    size_t deepest = 0;
+
+    for (unsigned i = 0; i < green->count; i++) {
+        size_t one = stack_pool_deepest(scheduler_stacks(green->shards[i].scheduler));
+
+        if (one > deepest)
+            deepest = one;
+    }
+    if (deepest > 0)
+        log_write(LOG_LEVEL_INFO, "deepest user-thread stack use %zu of %d bytes",
+                  deepest, STACK_BYTES);
+}
+
+static void join_threads(struct greenthreads *green)
+{
+    for (unsigned i = 1; i <= green->started; i++)
+        pthread_join(green->threads[i], NULL);
+    green->started = 0;
+}
+
+/* Accepts what is half built. */
+static void close_all(struct greenthreads *green)
+{
+    /* File work first: it brings its results home to a scheduler. */
+    offload_close(green->offload);
+    for (unsigned i = 0; green->shards != NULL && i < green->count; i++)
+        shard_close(&green->shards[i]);
+    accept_free(green->accepting);
+    free(green->shards);
+    free(green->threads);
+}
+
+static int greenthreads_run(const struct server *server)
+{
+    struct greenthreads green = { .server = server, .count = server->options->workers };
+    int status = EXIT_FAILURE;
+
+    green.offload = offload_open(OFFLOAD_THREADS);
+    if (green.offload == NULL) {
+        log_write(LOG_LEVEL_ERROR, "cannot start the model: %s", strerror(errno));
+        goto out;
+    }
+    if (!open_shards(&green) || !spawn_keepers(&green))
+        goto out;
+    if (start_threads(&green)) {
+        scheduler_run(green.shards[0].scheduler);
+        status = EXIT_SUCCESS;
+    } else {
+        for (unsigned i = 1; i <= green.started; i++)
+            shard_stop(&green.shards[i]);
+    }
+    join_threads(&green);
+    report_census(&green);
+out:
+    close_all(&green);
+    return status;
+}
+
+const struct model greenthreads_model = {
+    .name = "greenthreads",
+    .summary = "a user thread per connection, parked on edge-triggered epoll",
+    .run = greenthreads_run,
+};
