@@ -58,6 +58,9 @@ int signals_open(void)
         return -errno;
     atomic_store(&stopping, 0);
     handle(SIGPIPE, SIG_IGN);
+    /* By default they would end the process; nobody means that by them. */
+    handle(SIGUSR1, SIG_IGN);
+    handle(SIGUSR2, SIG_IGN);
     handle(SIGTERM, on_stop);
     handle(SIGINT, on_stop);
     /* A starter may leave SIGCHLD ignored, and then no child could be waited for; or the
