@@ -281,28 +281,42 @@ void options_free(struct options *options)
     }
 }
 
-/* The option's own column: "  -p, --port N". */
+enum { HELP_COLUMN = 30, HELP_WIDTH = 79 };
+
+/* Prints one word at `column` or, where it does not fit, on a new line; the new column. */
+static size_t print_word(FILE *to, const char *word, size_t len, size_t column)
+{
+    if (column > HELP_COLUMN && column + 1 + len > HELP_WIDTH) {
+        fprintf(to, "\n%*s", HELP_COLUMN, "");
+        column = HELP_COLUMN;
+    }
+    fprintf(to, "%s%.*s", column > HELP_COLUMN ? " " : "", (int)len, word);
+    return column + (column > HELP_COLUMN) + len;
+}
+
 static void print_option(FILE *to, const struct option_row *row)
 {
-    enum { HELP_COLUMN = 30 };
-    const char *argument = row->argument != NULL ? row->argument : "";
-    const char *line = row->help;
     char name[NAME_MAX_LEN];
+    char initial[NAME_MAX_LEN];
+    size_t column = HELP_COLUMN;
+    int len = snprintf(name, sizeof(name), "%c%c%c --%s %s", row->letter != 0 ? '-' : ' ',
+                       row->letter != 0 ? row->letter : ' ', row->letter != 0 ? ',' : ' ',
+                       row->name, row->argument != NULL ? row->argument : "");
 
-    snprintf(name, sizeof(name), "--%s %s", row->name, argument);
-    if (row->letter != 0)
-        fprintf(to, "  -%c, %-*s", row->letter, HELP_COLUMN - 6, name);
-    else
-        fprintf(to, "      %-*s", HELP_COLUMN - 6, name);
-    while (strchr(line, '\n') != NULL) {
-        size_t len = strcspn(line, "\n");
+    fprintf(to, "  %-*s", HELP_COLUMN - 2, name);
+    if (len >= HELP_COLUMN - 2)
+        fprintf(to, "\n%*s", HELP_COLUMN, "");
+    for (const char *word = row->help; *word != '\0';) {
+        size_t word_len = strcspn(word, " ");
 
-        fprintf(to, "%.*s\n%*s", (int)len, line, HELP_COLUMN, "");
-        line += len + 1;
+        column = print_word(to, word, word_len, column);
+        word += word_len;
+        word += strspn(word, " ");
     }
-    fputs(line, to);
-    if (row->initial != NULL)
-        fprintf(to, " (default %s)", row->initial);
+    if (row->initial != NULL) {
+        snprintf(initial, sizeof(initial), "(default %s)", row->initial);
+        print_word(to, initial, strlen(initial), column);
+    }
     fputc('\n', to);
 }
 

@@ -57,7 +57,7 @@ const struct option_row options_table[] = {
     { .name = "workers",
       .letter = 'w',
       .argument = "N",
-      .help = "processes or kernel threads that run loops; in prefork\n"
+      .help = "processes or kernel threads that run loops; in prefork "
               "and threads the number kept ready (default: CPUs usable)",
       .parse = option_parse_number,
       .offset = FIELD(workers),
@@ -65,7 +65,7 @@ const struct option_row options_table[] = {
       .most = OPTIONS_WORKERS_MAX },
     { .name = "max-connections",
       .argument = "N",
-      .help = "more are answered 503 (default: descriptors - 64, at\n"
+      .help = "more are answered 503 (default: descriptors - 64, at "
               "most what the model sets)",
       .parse = option_parse_number,
       .offset = FIELD(max_connections),
@@ -117,7 +117,7 @@ const struct option_row options_table[] = {
     { .name = "revalidate",
       .argument = "TIME",
       .initial = "1s",
-      .help = "how old the check of a cached file may be; 0: every\n"
+      .help = "how old the check of a cached file may be; 0: every "
               "request checks",
       .expected = EXPECT_TIME_OR_0,
       .parse = option_parse_time,
@@ -141,7 +141,7 @@ const struct option_row options_table[] = {
     { .name = "server-header",
       .argument = "off|name|full",
       .initial = "off",
-      .help = "the Server field: none, the name, or the name with\n"
+      .help = "the Server field: none, the name, or the name with "
               "version and model",
       .expected = "off, name or full",
       .parse = option_parse_choice,
@@ -150,7 +150,7 @@ const struct option_row options_table[] = {
     { .name = "grace",
       .argument = "TIME",
       .initial = "10s",
-      .help = "time to finish at SIGTERM or SIGINT; a second signal\n"
+      .help = "time to finish at SIGTERM or SIGINT; a second signal "
               "ends at once",
       .expected = EXPECT_TIME_OR_0,
       .parse = option_parse_time,

@@ -14,7 +14,7 @@ struct option_row {
     char letter;          /* of the short form; 0: none */
     const char *argument; /* its name in the help; NULL: a flag */
     const char *initial;  /* the default, as a user would write it; NULL: all zero */
-    const char *help;     /* one line, or more with '\n' between */
+    const char *help;     /* one sentence, wrapped when printed */
     const char *expected; /* what a good value is, for the error line; NULL: a number */
 
     /* Stores what the text says at the field: 0, -EINVAL (not what is expected) or

@@ -1,0 +1,212 @@
+/* Signals, each case in a forked child of its own, because handlers are per process. A
+ * child's exit status says at which check it failed. */
+#include <errno.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "signals.h"
+
+enum { WAIT_MS = 10000 };
+
+/* In a child, where cmocka's assertions do not reach: ends it with the line's number. */
+#define EXPECT(truth)                                                                    \
+    do {                                                                                 \
+        if (!(truth))                                                                    \
+            _exit(100 + __LINE__ % 100);                                                 \
+    } while (0)
+
+static bool is_readable(int fd, int timeout_ms)
+{
+    struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
+    int ready;
+
+    do
+        ready = poll(&poll_fd, 1, timeout_ms);
+    while (ready < 0 && errno == EINTR);
+    return ready == 1;
+}
+
+/* The wait status of a child that ran the function and, if it came back, left with 0. */
+static int run_in_child(void (*function)(void))
+{
+    pid_t child = fork();
+    int status = -1;
+
+    assert_true(child >= 0);
+    if (child == 0) {
+        alarm(30);
+        function();
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return status;
+}
+
+static void assert_exits(void (*function)(void), int expected)
+{
+    int status = run_in_child(function);
+
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), expected);
+}
+
+static void stop_once(int signal_number)
+{
+    int fd = signals_open();
+
+    EXPECT(fd >= 0);
+    EXPECT(!signals_stopping());
+    EXPECT(!is_readable(fd, 0));
+    errno = EXDEV;
+    raise(signal_number);
+    EXPECT(errno == EXDEV);
+    EXPECT(signals_stopping());
+    EXPECT(is_readable(fd, 0));
+    EXPECT(is_readable(fd, 0));
+}
+
+static void stop_by_term(void)
+{
+    stop_once(SIGTERM);
+}
+
+static void stop_by_int(void)
+{
+    stop_once(SIGINT);
+}
+
+static void test_first_signal(void **state)
+{
+    (void)state;
+    assert_exits(stop_by_term, 0);
+    assert_exits(stop_by_int, 0);
+}
+
+static void stop_twice(void)
+{
+    EXPECT(signals_open() >= 0);
+    raise(SIGTERM);
+    raise(SIGINT);
+}
+
+static void test_second_signal(void **state)
+{
+    (void)state;
+    assert_exits(stop_twice, 1);
+}
+
+static void write_to_nobody(void)
+{
+    int ends[2];
+
+    EXPECT(signals_open() >= 0);
+    EXPECT(pipe(ends) == 0);
+    close(ends[0]);
+    EXPECT(write(ends[1], "x", 1) < 0);
+    EXPECT(errno == EPIPE);
+}
+
+static void test_sigpipe(void **state)
+{
+    (void)state;
+    assert_exits(write_to_nobody, 0);
+}
+
+/* As a careless starter leaves them: SIGTERM blocked, SIGCHLD and SIGINT ignored. */
+static void inherit_badly(void)
+{
+    sigset_t blocked;
+    pid_t child;
+    int fd;
+    int status;
+
+    sigemptyset(&blocked);
+    sigaddset(&blocked, SIGTERM);
+    sigprocmask(SIG_BLOCK, &blocked, NULL);
+    signal(SIGCHLD, SIG_IGN);
+    signal(SIGINT, SIG_IGN);
+    fd = signals_open();
+    EXPECT(fd >= 0);
+    child = fork();
+    EXPECT(child >= 0);
+    if (child == 0)
+        _exit(7);
+    EXPECT(waitpid(child, &status, 0) == child);
+    EXPECT(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+    raise(SIGTERM);
+    EXPECT(is_readable(fd, 0));
+    raise(SIGINT); /* the second one */
+}
+
+static void test_bad_inheritance(void **state)
+{
+    (void)state;
+    assert_exits(inherit_badly, 1);
+}
+
+static void stop_a_worker_process(void)
+{
+    int fd = signals_open();
+
+    EXPECT(fd >= 0);
+    signals_in_child();
+    EXPECT(!signals_stopping());
+    raise(SIGTERM);
+    EXPECT(signals_stopping());
+    raise(SIGTERM);
+    raise(SIGINT);
+    EXPECT(signals_stopping());
+    EXPECT(!is_readable(fd, 0));
+}
+
+static void test_in_child(void **state)
+{
+    (void)state;
+    assert_exits(stop_a_worker_process, 0);
+}
+
+/* The parent is told to stop; a child of it that sleeps sees it on the descriptor. */
+static void stop_is_shared(void)
+{
+    int fd = signals_open();
+    pid_t child;
+    int status;
+
+    EXPECT(fd >= 0);
+    child = fork();
+    EXPECT(child >= 0);
+    if (child == 0) {
+        signals_in_child();
+        EXPECT(is_readable(fd, WAIT_MS));
+        EXPECT(!signals_stopping());
+        _exit(0);
+    }
+    raise(SIGTERM);
+    EXPECT(waitpid(child, &status, 0) == child);
+    EXPECT(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+static void test_descriptor_is_shared(void **state)
+{
+    (void)state;
+    assert_exits(stop_is_shared, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_first_signal), cmocka_unit_test(test_second_signal),
+        cmocka_unit_test(test_sigpipe),      cmocka_unit_test(test_bad_inheritance),
+        cmocka_unit_test(test_in_child),     cmocka_unit_test(test_descriptor_is_shared),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
