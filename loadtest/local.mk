@@ -1,6 +1,7 @@
 # The load test, which nothing of the build needs.
 
-EXTRA_DIST += loadtest/loadtest.sh loadtest/measure loadtest/peers
+EXTRA_DIST += loadtest/loadtest.sh loadtest/run.py loadtest/measure loadtest/peers \
+	tests/loadtest
 
 .PHONY: bench
 bench: all

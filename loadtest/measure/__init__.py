@@ -1,0 +1,1 @@
+"""The parts of the load test; run.py puts them in order."""

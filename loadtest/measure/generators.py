@@ -1,0 +1,172 @@
+"""The load generators and the byte checker: wrk, h2load and curl, how they are run and
+what their output means. Nothing here knows which server answers.
+"""
+
+import hashlib
+import os
+import re
+import shutil
+import signal
+import tempfile
+from collections import namedtuple
+
+from measure import processes
+
+# Program and the Debian package that has it.
+TOOLS = {"wrk": "wrk", "h2load": "nghttp2-client", "curl": "curl"}
+
+# How long a generator may take beyond its own duration before it counts as stuck.
+SPARE_SECONDS = 20
+
+Output = namedtuple("Output", "text status cpu_ns")
+Answer = namedtuple("Answer", "status size connects length")
+
+TIME_UNITS_US = {"us": 1, "ms": 1e3, "s": 1e6, "m": 60e6, "h": 3600e6}
+
+
+class GeneratorError(Exception):
+    """A generator did not do what it was asked; the text says what."""
+
+
+def missing_tools():
+    return {tool: package for tool, package in TOOLS.items() if not shutil.which(tool)}
+
+
+def run(command, cpus, seconds, at_half=None):
+    """Runs a generator of the given length; at_half is called in the middle of it."""
+    with tempfile.TemporaryFile() as output:
+        process = processes.start(command, cpus, output, output)
+        try:
+            if at_half and not processes.wait_ended(process.pid, seconds / 2):
+                at_half()
+            if not processes.wait_ended(process.pid, seconds + SPARE_SECONDS):
+                raise GeneratorError("%s did not end" % command[0])
+            spent = processes.cpu_ns(process.pid)
+            process.wait()
+        finally:
+            processes.kill_and_reap(process)
+        output.seek(0)
+        text = output.read().decode("utf-8", "replace")
+    return Output(text, process.returncode, spent)
+
+
+def wrk_command(url, clients, seconds):
+    return ["wrk", "-t1", "-c%d" % clients, "-d%ds" % seconds, "--latency", url]
+
+
+def run_wrk(url, clients, seconds, cpus):
+    output = run(wrk_command(url, clients, seconds), cpus, seconds)
+    result = parse_wrk(output.text)
+    if result is None:
+        raise GeneratorError("wrk: %s" % last_line(output))
+    result["cpu_ns"] = output.cpu_ns
+    return result
+
+
+def warm_up(url, clients, seconds, cpus):
+    """wrk counts whole seconds only, so it is interrupted at the right moment."""
+    if seconds <= 0:
+        return
+    with open(os.devnull, "wb") as nowhere:
+        process = processes.start(wrk_command(url, clients, int(seconds) + 10), cpus,
+                                  nowhere, nowhere)
+        try:
+            processes.wait_ended(process.pid, seconds)
+            if process.poll() is None:
+                process.send_signal(signal.SIGINT)
+                if not processes.wait_ended(process.pid, SPARE_SECONDS):
+                    raise GeneratorError("wrk did not end")
+        finally:
+            processes.kill_and_reap(process)
+
+
+def run_h2load(url, clients, seconds, cpus, at_half):
+    command = ["h2load", "--h1", "-t1", "-c%d" % clients, "--warm-up-time=200ms",
+               "-D%dms" % (seconds * 1000), url]
+    output = run(command, cpus, seconds, at_half)
+    result = parse_h2load(output.text)
+    if result is None or output.status != 0:
+        raise GeneratorError("h2load: %s" % last_line(output))
+    if result["requests"] == 0:
+        raise GeneratorError("h2load: not one answer")
+    return result
+
+
+def last_line(output):
+    lines = output.text.strip().splitlines()
+    return lines[-1] if lines else "no output, exit status %d" % output.status
+
+
+def to_us(text):
+    match = re.fullmatch(r"([\d.]+)(us|ms|s|m|h)", text)
+    return float(match[1]) * TIME_UNITS_US[match[2]]
+
+
+def parse_wrk(text):
+    """Numbers of wrk's output; None unless it is a whole result."""
+    done = re.search(r"(\d+) requests in ([\d.]+\w+),", text)
+    rate = re.search(r"Requests/sec:\s+([\d.]+)", text)
+    mean = re.search(r"Latency\s+([\d.]+\w+)\s+\S+\s+([\d.]+\w+)", text)
+    shares = dict(re.findall(r"^\s+(50|75|90|99)%\s+([\d.]+\w+)$", text, re.M))
+    if not (done and rate and mean and len(shares) == 4):
+        return None
+    latency = {"p" + share: to_us(value) for share, value in shares.items()}
+    latency["mean"], latency["max"] = to_us(mean[1]), to_us(mean[2])
+    errors = dict.fromkeys(("connect", "read", "write", "timeout", "status"), 0)
+    socket_errors = re.search(r"Socket errors: (.*)", text)
+    if socket_errors:
+        for name, count in re.findall(r"(\w+) (\d+)", socket_errors[1]):
+            errors[name] = int(count)
+    status = re.search(r"Non-2xx or 3xx responses: (\d+)", text)
+    errors["status"] = int(status[1]) if status else 0
+    return {"requests": int(done[1]), "seconds": to_us(done[2]) / 1e6,
+            "req_per_s": float(rate[1]), "latency_us": latency, "errors": errors}
+
+
+def parse_h2load(text):
+    """Rates of the single clients; None unless it is a whole result."""
+    total = re.search(r"finished in \S+, ([\d.]+) req/s", text)
+    counts = re.search(r"^requests: .*", text, re.M)
+    request = re.search(r"time for request:\s+(\S+)\s+(\S+)\s+(\S+)", text)
+    rates = re.search(r"^req/s\s*:\s+([\d.]+)\s+([\d.]+)\s+([\d.]+)", text, re.M)
+    if not (total and counts and request and rates):
+        return None
+    count = {name: int(value) for value, name in re.findall(r"(\d+) (\w+)", counts[0])}
+    return {"requests": count["done"], "req_per_s": float(total[1]),
+            "mean_us": to_us(request[3]),
+            "slowest": float(rates[1]), "fastest": float(rates[2]),
+            "mean": float(rates[3]),
+            # h2load counts errors and refusals among the failed ones.
+            "failed": count["failed"], "errored": count["errored"],
+            "timeout": count["timeout"]}
+
+
+def fetch_twice(url, folder, cpus):
+    """Two requests of one curl: [(answer, sha256), (answer, sha256)]."""
+    bodies = [os.path.join(folder, name) for name in ("body1", "body2")]
+    for body in bodies:
+        open(body, "wb").close()  # curl makes no file of an empty body.
+    command = ["curl", "--silent", "--show-error", "--http1.1", "--noproxy", "*",
+               "--max-time", "20", "--write-out",
+               "%{stdout}%{http_code} %{size_download} %{num_connects} "
+               "%header{content-length}\\n",
+               "-o", bodies[0], url, "-o", bodies[1], url]
+    output = run(command, cpus, 40)
+    if output.status != 0:
+        raise GeneratorError(last_line(output))
+    answers = []
+    for line, body in zip(output.text.splitlines(), bodies):
+        status, size, connects, length = (line.split(" ") + [""])[:4]
+        answers.append((Answer(int(status), int(size), int(connects), length),
+                        hash_file(body)))
+    if len(answers) != 2:
+        raise GeneratorError("curl: %s" % last_line(output))
+    return answers
+
+
+def hash_file(path):
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        for block in iter(lambda: file.read(1 << 20), b""):
+            digest.update(block)
+    return digest.hexdigest()

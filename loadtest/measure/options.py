@@ -1,0 +1,157 @@
+"""The command line of the load test.
+
+It turns words into checked values and knows nothing of servers or measuring.
+"""
+
+import argparse
+import os
+import re
+import resource
+import sys
+
+EXIT_OK = 0
+EXIT_FAILED = 1
+EXIT_USAGE = 2
+EXIT_TOOL_MISSING = 3
+
+PEERS = ("nginx", "lighttpd", "h2o")
+
+# Descriptors the server and the generator need beside one per client.
+SPARE_DESCRIPTORS = 100
+
+DESCRIPTION = """\
+Measures every model of tetrad with the same load and prints one table.
+
+OBJECT    a size (0, 1k, 6k, 64k, 1m ...), made for the run; or a path to a file,
+          or its name below htdocs                                    default: 6k
+CLIENTS   keep-alive connections                                      default: 10
+DURATION  length of one measurement, whole seconds or minutes         default: 10s
+"""
+
+EPILOG = """\
+exit status: 0 all rows measured, 1 a row failed, 2 wrong usage, 3 a tool is missing
+examples:
+  loadtest/loadtest.sh 6k 10 10s
+  loadtest/loadtest.sh 6k 10 10s --same-cpu --models threads,greenthreads
+  loadtest/loadtest.sh 64k 200 10s --peers nginx --json result.json
+"""
+
+
+class Parser(argparse.ArgumentParser):
+    def error(self, message):
+        sys.stderr.write("loadtest: %s; see --help\n" % message)
+        sys.exit(EXIT_USAGE)
+
+
+def parse_time(text):
+    """Seconds of '500ms', '10s', '1m', '1h'; a bare number is seconds."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s|m|h)?", text)
+    if not match:
+        raise argparse.ArgumentTypeError(
+            "not a time: '%s' (examples: 500ms, 10s, 1m)" % text)
+    return float(match[1]) * {"ms": 0.001, "s": 1, "m": 60, "h": 3600}[match[2] or "s"]
+
+
+def parse_duration(text):
+    """Whole seconds, because that is the unit of the load generator."""
+    seconds = parse_time(text)
+    if seconds < 1 or seconds != int(seconds):
+        raise argparse.ArgumentTypeError(
+            "'%s' is not a whole number of seconds, at least 1" % text)
+    return int(seconds)
+
+
+def parse_count(text):
+    if not re.fullmatch(r"[0-9]{1,7}", text) or int(text) < 1:
+        raise argparse.ArgumentTypeError("not a whole number of at least 1: '%s'" % text)
+    return int(text)
+
+
+def parse_seed(text):
+    if not re.fullmatch(r"[0-9]{1,18}", text):
+        raise argparse.ArgumentTypeError("not a whole number: '%s'" % text)
+    return int(text)
+
+
+def parse_list(text):
+    names = [name for name in re.split(r"[,\s]+", text) if name]
+    if not names:
+        raise argparse.ArgumentTypeError("an empty list")
+    if len(set(names)) != len(names):
+        raise argparse.ArgumentTypeError("a name is given twice: '%s'" % text)
+    return names
+
+
+def parse_peers(text):
+    names = parse_list(text)
+    for name in names:
+        if name not in PEERS:
+            raise argparse.ArgumentTypeError(
+                "unknown peer '%s' (known: %s)" % (name, ", ".join(PEERS)))
+    return names
+
+
+def build_parser():
+    parser = Parser(prog="loadtest.sh", description=DESCRIPTION, epilog=EPILOG,
+                    formatter_class=argparse.RawDescriptionHelpFormatter,
+                    allow_abbrev=False)
+    parser.add_argument("object", nargs="?", default="6k", metavar="OBJECT")
+    parser.add_argument("clients", nargs="?", default=10, type=parse_count,
+                        metavar="CLIENTS")
+    parser.add_argument("duration", nargs="?", default=10, type=parse_duration,
+                        metavar="DURATION")
+    parser.add_argument("--models", type=parse_list, metavar="LIST",
+                        help="only these models, separated by commas")
+    parser.add_argument("--rounds", type=parse_count, default=3, metavar="N",
+                        help="measurements of each model, shuffled (3)")
+    parser.add_argument("--warmup", type=parse_time, default=2.0, metavar="TIME",
+                        help="the same load before each measurement, discarded (2s)")
+    parser.add_argument("--workers", type=parse_count, metavar="N",
+                        help="workers of each server, and its CPUs as far as there are "
+                             "some (1)")
+    parser.add_argument("--same-cpu", action="store_true",
+                        help="server and clients share one CPU, as in 1998")
+    parser.add_argument("--peers", type=parse_peers, default=[], metavar="LIST",
+                        help="other servers as rows of the same rounds: %s"
+                             % ", ".join(PEERS))
+    parser.add_argument("--json", metavar="FILE", help="write every raw number to FILE")
+    parser.add_argument("--seed", type=parse_seed, metavar="N",
+                        help="repeat the order of an earlier run")
+    parser.add_argument("--tetrad", metavar="PATH",
+                        help="measure this binary and build nothing (also: the "
+                             "environment's TETRAD)")
+    return parser
+
+
+def check_descriptors(parser, clients):
+    """Raises the soft limit, which the children inherit, and refuses what cannot fit."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = clients + SPARE_DESCRIPTORS
+    if soft != resource.RLIM_INFINITY and soft < needed:
+        if hard != resource.RLIM_INFINITY and hard < needed:
+            parser.error("%d clients need %d descriptors, and the limit is %d"
+                         % (clients, needed, hard))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
+
+
+def check_json_target(parser, path):
+    """A result that cannot be written is better refused before the run than after it."""
+    folder = os.path.dirname(os.path.abspath(path))
+    if os.path.isdir(path) or not os.path.isdir(folder):
+        parser.error("--json: cannot write '%s'" % path)
+    target = path if os.path.exists(path) else folder
+    if not os.access(target, os.W_OK):
+        parser.error("--json: cannot write '%s'" % path)
+
+
+def parse(arguments):
+    parser = build_parser()
+    options = parser.parse_args(arguments)
+    options.tetrad = options.tetrad or os.environ.get("TETRAD")
+    options.workers = options.workers or 1
+    check_descriptors(parser, options.clients)
+    if options.json:
+        check_json_target(parser, options.json)
+    if options.seed is None:
+        options.seed = int.from_bytes(os.urandom(4), "big")
+    return options
