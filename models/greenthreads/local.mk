@@ -10,7 +10,8 @@ libgreenthreads_a_SOURCES = \
 	models/greenthreads/greenthreads.c \
 	models/greenthreads/kernel_thread.c models/greenthreads/kernel_thread.h \
 	models/greenthreads/offload.c models/greenthreads/offload.h \
-	models/greenthreads/poller_epoll.c models/greenthreads/poller.h \
+	models/greenthreads/poller.h \
+	models/greenthreads/poller_epoll.c \
 	models/greenthreads/scheduler.c models/greenthreads/scheduler.h \
 	models/greenthreads/serve.c models/greenthreads/serve.h \
 	models/greenthreads/shard.c models/greenthreads/shard.h \

@@ -5,17 +5,22 @@
 UNIT_TESTS = \
 	tests/unit/test_buffer_pool \
 	tests/unit/test_clock \
+	tests/unit/test_guards \
+	tests/unit/test_head_check \
 	tests/unit/test_http_conn \
 	tests/unit/test_http_date \
+	tests/unit/test_http_parser \
 	tests/unit/test_inbox \
 	tests/unit/test_log \
 	tests/unit/test_mime \
 	tests/unit/test_options \
+	tests/unit/test_output \
 	tests/unit/test_pool_policy \
 	tests/unit/test_precondition \
 	tests/unit/test_range \
 	tests/unit/test_refuser \
 	tests/unit/test_request \
+	tests/unit/test_response \
 	tests/unit/test_scoreboard \
 	tests/unit/test_signals \
 	tests/unit/test_supervisor \
