@@ -1,0 +1,305 @@
+/* From a request's path to a file: the cache, by the bytes of the path as they came; else
+ * by the decoded path; else a resolution, which may have to be run elsewhere. It must
+ * never know what an answer contains. */
+#include <errno.h>
+#include <string.h>
+
+#include "mime.h"
+#include "site_internal.h"
+#include "target.h"
+
+/* Each round but the last was spoiled by another thread, or by descriptors running out. */
+enum { ROUNDS_MAX = 4 };
+
+/* ---- out of the cache */
+
+static void answer_refusal(struct site_view *view, const struct request *request,
+                           struct slice key, unsigned status, struct response *response)
+{
+    if (status == 301) {
+        site_page_redirect(view, request, key, response);
+    } else {
+        site_page_answer(view, request, status, response);
+    }
+}
+
+/* Takes the block's reference. The first use in a new second puts a new block in its
+ * place; one of the second to come is another thread's, whose clock was read later. */
+static void answer_block(struct site_view *view, const struct request *request,
+                         struct slice key, struct file_block *block,
+                         struct response *response)
+{
+    if (block->second != view->second && block->second != view->second + 1) {
+        struct file_block *renewed = site_file_block(view, block->version, block);
+
+        if (renewed != NULL) {
+            file_cache_renew(view->store->cache, key, block, renewed);
+            file_block_put(block);
+            block = renewed;
+        }
+    }
+    site_file_answer(view, request, block, response);
+}
+
+/* True if the answer is made. Else *stale is what is kept but too old to be trusted, with
+ * a reference, or NULL. */
+static bool answer_kept(struct site_view *view, const struct request *request,
+                        struct slice key, struct file_block **stale,
+                        struct response *response)
+{
+    struct file_cache_hit hit;
+
+    *stale = NULL;
+    switch (file_cache_find(view->store->cache, key, view->check,
+                            view->site->options.revalidate_ms, &hit)) {
+    case FILE_CACHE_MISS:
+        return false;
+    case FILE_CACHE_STALE:
+        *stale = hit.block;
+        return false;
+    case FILE_CACHE_FRESH:
+        break;
+    }
+    if (hit.block == NULL) {
+        answer_refusal(view, request, key, (unsigned)hit.refusal, response);
+    } else {
+        answer_block(view, request, key, hit.block, response);
+    }
+    return true;
+}
+
+/* ---- the path */
+
+struct name {
+    struct slice key;  /* a slash, the decoded path, and a slash if it ended in one */
+    struct slice path; /* the decoded path, within the key */
+    bool directory;
+};
+
+/* 0, or the status that refuses the path. */
+static unsigned decode(struct site_view *view, struct slice raw, struct name *name)
+{
+    struct target target;
+    size_t len = 1;
+
+    view->key[0] = '/';
+    switch (target_decode(raw, view->key + 1, PATH_MAX, &target)) {
+    case TARGET_MALFORMED:
+        return 400;
+    case TARGET_MISSING:
+        return 404;
+    case TARGET_OK:
+        break;
+    }
+    len += target.len;
+    if (target.directory && target.len > 0) {
+        view->key[len++] = '/';
+    }
+    name->key = (struct slice){ view->key, len };
+    name->path = (struct slice){ view->key + 1, target.len };
+    name->directory = target.directory;
+    return file_policy_shows(&view->site->policy, name->path) ? 0 : 404;
+}
+
+/* ---- out of the file system */
+
+/* What errno says of a path, as a status (RFC 9110 15). */
+static unsigned status_of(int error)
+{
+    switch (-error) {
+    case ENOENT:
+    case ENOTDIR:
+    case ELOOP:
+    case ENAMETOOLONG:
+    case EXDEV: /* it leads out of the root */
+        return 404;
+    case EACCES:
+    case EPERM:
+        return 403;
+    case EMFILE:
+    case ENFILE:
+    case ENOMEM:
+    case EBUSY: /* written or renamed faster than it could be read */
+        return 503;
+    default:
+        return 500;
+    }
+}
+
+/* A question about the path. The reference to the stale block is taken. NULL without
+ * memory. */
+static struct file_resolution *ask(struct site_view *view, const struct name *name,
+                                   struct file_block *stale)
+{
+    const struct site *site = view->site;
+    bool renew_root;
+    struct file_root *root = site_root_borrow(&view->store->root, view->check.now_ms,
+                                              site->options.revalidate_ms, &renew_root);
+    struct file_resolution *resolution =
+        file_resolution_new(&site->place, root, name->key, name->path, name->directory);
+
+    if (resolution != NULL) {
+        resolution->renew_root = renew_root;
+        resolution->asked_ms = view->check.now_ms;
+        resolution->generation = view->check.generation;
+        if (stale != NULL && !stale->version->racy) {
+            resolution->known_identity = stale->version->identity;
+            resolution->known = &resolution->known_identity;
+        }
+    }
+    file_block_put(stale);
+    return resolution;
+}
+
+/* Refusals that a look at the file system gave; what the server lacked is no property of
+ * the path, and is not remembered. */
+static void answer_failed(struct site_view *view, const struct request *request,
+                          const struct file_resolution *resolution, struct slice key,
+                          struct response *response)
+{
+    struct file_check check = { resolution->asked_ms, resolution->generation };
+    unsigned status =
+        resolution->outcome == FILE_DIRECTORY ? 301 : status_of(resolution->error);
+
+    if (status < 500) {
+        file_cache_refuse(view->store->cache, key, (int)status, check);
+    }
+    answer_refusal(view, request, key, status, response);
+}
+
+static const char *type_of(const struct file_resolution *resolution)
+{
+    struct slice path = file_resolution_path(resolution);
+    const char *slash = memrchr(path.base, '/', path.len);
+    const char *name = slash == NULL ? path.base : slash + 1;
+
+    return mime_type(NULL, (struct slice){ name, (size_t)(path.base + path.len - name) });
+}
+
+static void answer_found(struct site_view *view, const struct request *request,
+                         struct file_resolution *resolution, struct slice key,
+                         struct response *response)
+{
+    struct file_check check = { resolution->asked_ms, resolution->generation };
+    struct file_version *version = file_version_new(
+        view->sharing, &resolution->identity, file_resolution_take_content(resolution),
+        file_resolution_take_fd(resolution), type_of(resolution));
+    struct file_block *block = NULL;
+
+    if (version != NULL) {
+        version->racy = resolution->racy;
+        block = site_file_block(view, version, NULL);
+        file_version_put(version);
+    }
+    if (block == NULL) {
+        site_page_answer(view, request, 503, response);
+        return;
+    }
+    file_cache_store(view->store->cache, key, block, check);
+    site_file_answer(view, request, block, response);
+}
+
+/* True if the answer is made; else the question is to be asked again. */
+static bool settle(struct site_view *view, const struct request *request,
+                   struct file_resolution *resolution, bool last,
+                   struct response *response)
+{
+    struct slice key = file_resolution_key(resolution);
+    struct file_check check = { resolution->asked_ms, resolution->generation };
+    struct file_block *block;
+
+    if (resolution->root_renewed) {
+        site_root_settle(&view->store->root, resolution->root, check.now_ms);
+    }
+    switch (resolution->outcome) {
+    case FILE_FAILED:
+        if ((resolution->error == -EMFILE || resolution->error == -ENFILE) && !last &&
+            file_cache_drop_descriptors(view->store->cache)) {
+            return false;
+        }
+        answer_failed(view, request, resolution, key, response);
+        return true;
+    case FILE_DIRECTORY:
+        answer_failed(view, request, resolution, key, response);
+        return true;
+    case FILE_UNCHANGED:
+        block = file_cache_confirm(view->store->cache, key, resolution->known, check);
+        if (block != NULL) {
+            answer_block(view, request, key, block, response);
+        }
+        return block != NULL;
+    case FILE_FOUND:
+        answer_found(view, request, resolution, key, response);
+        return true;
+    }
+    return true;
+}
+
+/* ---- all together */
+
+enum step { STEP_ANSWERED, STEP_PENDING, STEP_RESOLVED };
+
+/* Answers from the cache, or begins a resolution. */
+static enum step begin(struct site_view *view, const struct request *request,
+                       struct file_resolution **resolution, struct response *response)
+{
+    bool plain = memchr(request->path.base, '%', request->path.len) == NULL;
+    struct file_block *stale = NULL;
+    struct name name;
+    unsigned status;
+
+    /* A key is a decoded path, so a path with an escape must not be looked up as it is. */
+    if (plain && answer_kept(view, request, request->path, &stale, response)) {
+        return STEP_ANSWERED;
+    }
+    status = decode(view, request->path, &name);
+    if (status != 0) {
+        file_block_put(stale);
+        site_page_answer(view, request, status, response);
+        return STEP_ANSWERED;
+    }
+    if (!(plain && slice_equal(name.key, request->path)) &&
+        answer_kept(view, request, name.key, &stale, response)) {
+        return STEP_ANSWERED;
+    }
+    *resolution = ask(view, &name, stale);
+    if (*resolution == NULL) {
+        site_page_answer(view, request, 503, response);
+        return STEP_ANSWERED;
+    }
+    if (view->may_block) {
+        file_resolution_run(*resolution);
+    } else if (!file_resolution_try(*resolution)) {
+        return STEP_PENDING;
+    }
+    return STEP_RESOLVED;
+}
+
+enum site_result site_find(struct site_view *view, const struct request *request,
+                           struct work **work, struct response *response)
+{
+    struct file_resolution *resolution = (struct file_resolution *)*work;
+    bool answered = false;
+
+    *work = NULL;
+    for (unsigned round = 1; !answered && round <= ROUNDS_MAX; round++) {
+        if (resolution == NULL) {
+            switch (begin(view, request, &resolution, response)) {
+            case STEP_ANSWERED:
+                return SITE_READY;
+            case STEP_PENDING:
+                *work = &resolution->work;
+                return SITE_PENDING;
+            case STEP_RESOLVED:
+                break;
+            }
+        }
+        answered = settle(view, request, resolution, round == ROUNDS_MAX, response);
+        file_resolution_put(resolution);
+        resolution = NULL;
+    }
+    if (!answered) {
+        site_page_answer(view, request, 503, response);
+    }
+    return SITE_READY;
+}

@@ -1,0 +1,107 @@
+/* The inside of the site, for its own files: site.c (life and methods), site_find.c (from
+ * a path to a file), site_file.c (from a file to an answer), site_multipart.c,
+ * site_page.c (refusals and redirects). */
+#ifndef TETRAD_SITE_INTERNAL_H
+#define TETRAD_SITE_INTERNAL_H
+
+#include <limits.h>
+
+#include "file_cache.h"
+#include "file_resolve.h"
+#include "range.h"
+#include "site.h"
+#include "site_root.h"
+
+enum {
+    SITE_SERVER_MAX = 128, /* the whole Server field line */
+    /* Location: a path with each byte escaped, a query, and the name around them. */
+    SITE_MORE_MAX = 3 * PATH_MAX + REQUEST_TARGET_MAX + 64
+};
+
+/* What one thread has for itself, or all share. */
+struct site_store {
+    struct file_cache *cache; /* owned */
+    struct site_root root;
+};
+
+/* A whole answer that depends on the status only. */
+struct site_page {
+    unsigned status;
+    struct slice fields, body;
+};
+
+struct site {
+    struct site_options options;
+    struct file_policy policy;
+    struct file_place place;
+    struct file_cache_limits limits;
+    struct file_watch *watch; /* owned; NULL: no hints */
+    struct file_root *root;   /* owned reference: the first opening */
+    struct site_store shared; /* for the views that share */
+    struct slice server;      /* the Server field line, or empty */
+    char server_text[SITE_SERVER_MAX];
+    struct site_page *pages; /* owned, with their texts behind them */
+    unsigned page_count;
+};
+
+struct site_view {
+    struct site *site; /* borrowed */
+    enum file_sharing sharing;
+    bool may_block;
+    struct site_store *store; /* borrowed: &own, or the site's */
+    struct site_store own;    /* without a cache where the site's is shared */
+    uint64_t random[2];       /* see site_multipart.c */
+
+    struct file_check check; /* of the request in hand: its time, its generation */
+    int64_t second;          /* wall clock */
+    char date[RESPONSE_DATE_LEN];
+
+    /* Scratch, valid until the next request: it would be too much for a small stack. */
+    struct file_fields fields;
+    char key[PATH_MAX + 3]; /* a slash, a decoded path, a slash */
+    char more[SITE_MORE_MAX];
+};
+
+/* site_find.c: answers GET and HEAD; *work as in site_handle. */
+enum site_result site_find(struct site_view *view, const struct request *request,
+                           struct work **work, struct response *response);
+
+/* site_file.c. */
+
+/* A block of the version for this second; `before` is an earlier one, or NULL. NULL
+ * without memory. */
+struct file_block *site_file_block(struct site_view *view, struct file_version *version,
+                                   const struct file_block *before);
+
+/* The answer out of a block, whose reference is taken. */
+void site_file_answer(struct site_view *view, const struct request *request,
+                      struct file_block *block, struct response *response);
+
+/* site_multipart.c: several ranges of one file, as multipart/byteranges. Takes the
+ * block's reference, unless it returns false (no memory, or too long to be announced). */
+bool site_multipart_answer(struct site_view *view, struct file_block *block,
+                           const struct byte_range *ranges, size_t count,
+                           struct response *response);
+
+/* The bytes of one range of a block, without a pin. */
+struct span site_file_span(const struct file_block *block,
+                           const struct byte_range *range);
+
+/* site_page.c. */
+
+/* 0 or -ENOMEM. */
+int site_pages_build(struct site *site) MUST_CHECK;
+
+/* A refusal, or any answer that depends on the status only. */
+void site_page_answer(struct site_view *view, const struct request *request,
+                      unsigned status, struct response *response);
+
+/* 301 to the directory's name with its slash; `key` is "/" and the decoded path. */
+void site_page_redirect(struct site_view *view, const struct request *request,
+                        struct slice key, struct response *response);
+
+/* 416 for a representation of this size. */
+void site_page_range(struct site_view *view, const struct request *request, uint64_t size,
+                     struct response *response);
+
+#endif

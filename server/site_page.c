@@ -1,0 +1,157 @@
+/* Answers that need no file: refusals, redirects and OPTIONS. Their texts are made once,
+ * for every status that has a reason phrase. It must never know a file. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "site_internal.h"
+#include "target.h"
+
+enum {
+    STATUS_MIN = 200,
+    STATUS_MAX = 599,
+    /* The longest reason phrase thrice, and the text around it. */
+    PAGE_FIELDS_MAX = 256 + SITE_SERVER_MAX,
+    PAGE_BODY_MAX = 320,
+    PAGE_ROOM = PAGE_FIELDS_MAX + PAGE_BODY_MAX
+};
+
+/* Field lines that belong to one status. */
+static const char *fields_of(unsigned status)
+{
+    switch (status) {
+    case 204:
+    case 405:
+        return "Allow: GET, HEAD, OPTIONS\r\n";
+    case 503:
+        return "Retry-After: 1\r\n";
+    default:
+        return "";
+    }
+}
+
+/* A redirect may be kept, but asked for again: the directory may become a file. */
+static const char *cache_rule_of(unsigned status)
+{
+    return status < 400 ? "no-cache" : "no-store";
+}
+
+static bool has_page(unsigned status)
+{
+    return *response_reason(status) != '\0' &&
+           (status == 204 || status == 301 || status >= 400);
+}
+
+/* One page; its texts go to `to`, PAGE_ROOM bytes. */
+static struct site_page build(const struct site *site, unsigned status, char *to)
+{
+    struct site_page page = { .status = status };
+    const char *reason = response_reason(status);
+    bool has_body = status != 204;
+    int n = snprintf(to, PAGE_FIELDS_MAX,
+                     "%.*sCache-Control: %s\r\nX-Content-Type-Options: nosniff\r\n%s%s",
+                     (int)site->server.len, site->server.base, cache_rule_of(status),
+                     fields_of(status),
+                     has_body ? "Content-Type: text/html; charset=utf-8\r\n" : "");
+
+    page.fields = (struct slice){ to, (size_t)n };
+    if (has_body) {
+        to += n;
+        n = snprintf(to, PAGE_BODY_MAX,
+                     "<!DOCTYPE html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\">"
+                     "<title>%u %s</title></head>\n<body><h1>%u %s</h1></body>\n"
+                     "</html>\n",
+                     status, reason, status, reason);
+        page.body = (struct slice){ to, (size_t)n };
+    }
+    return page;
+}
+
+int site_pages_build(struct site *site)
+{
+    unsigned count = 0;
+    char *text;
+
+    for (unsigned status = STATUS_MIN; status <= STATUS_MAX; status++) {
+        count += has_page(status);
+    }
+    site->pages = malloc(count * (sizeof(struct site_page) + PAGE_ROOM));
+    if (site->pages == NULL) {
+        return -ENOMEM;
+    }
+    text = (char *)(site->pages + count);
+    for (unsigned status = STATUS_MIN; status <= STATUS_MAX; status++) {
+        if (has_page(status)) {
+            site->pages[site->page_count++] = build(site, status, text);
+            text += PAGE_ROOM;
+        }
+    }
+    return 0;
+}
+
+/* A status without a page is a fault of the server. */
+static const struct site_page *page_of(const struct site *site, unsigned status)
+{
+    for (unsigned i = 0; i < site->page_count; i++) {
+        if (site->pages[i].status == status) {
+            return &site->pages[i];
+        }
+    }
+    return page_of(site, 500);
+}
+
+void site_page_answer(struct site_view *view, const struct request *request,
+                      unsigned status, struct response *response)
+{
+    const struct site_page *page = page_of(view->site, status);
+
+    response_init(response, page->status, view->date);
+    response->fields = page->fields;
+    if (page->body.len == 0) {
+        return;
+    }
+    response->content_length = (int64_t)page->body.len;
+    if (request->method != METHOD_HEAD) {
+        response->body_count = 1;
+        response->body[0] = (struct span){ .kind = SPAN_MEMORY,
+                                           .base = page->body.base,
+                                           .length = page->body.len,
+                                           .fd = -1 };
+    }
+}
+
+static char *put(char *to, struct slice text)
+{
+    memcpy(to, text.base, text.len);
+    return to + text.len;
+}
+
+/* The key begins with one slash and no more, so Location can name no other host. */
+void site_page_redirect(struct site_view *view, const struct request *request,
+                        struct slice key, struct response *response)
+{
+    char *end = put(view->more, SLICE("Location: "));
+    size_t len = target_encode(key, end, 3 * key.len);
+
+    site_page_answer(view, request, 301, response);
+    end = put(end + len, SLICE("/"));
+    if (request->has_query) {
+        end = put(end, SLICE("?"));
+        if (request->query.len > 0) {
+            end = put(end, request->query);
+        }
+    }
+    end = put(end, SLICE("\r\n"));
+    response->more = (struct slice){ view->more, (size_t)(end - view->more) };
+}
+
+void site_page_range(struct site_view *view, const struct request *request, uint64_t size,
+                     struct response *response)
+{
+    int n = snprintf(view->more, sizeof view->more, "Content-Range: bytes */%llu\r\n",
+                     (unsigned long long)size);
+
+    site_page_answer(view, request, 416, response);
+    response->more = (struct slice){ view->more, (size_t)n };
+}
