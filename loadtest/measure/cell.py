@@ -44,22 +44,21 @@ def own_cpu_ns():
 def measure_load(url, server, plan):
     """The timed run: wrk between two readings of every counter."""
     cpus = plan.placement.server | plan.placement.client
-    opened = machine.connections_opened()
     own = own_cpu_ns()
     ticks = machine.cpu_times(cpus)
     started = time.monotonic()
     before = server.tree.counters()
-    with processes.SwitchSampler(server.tree) as sampler:
-        load = generators.run_wrk(url, plan.clients, plan.seconds, plan.placement.client)
+    watch = processes.LoadWatch(server.tree, plan.seconds)
+    load = generators.run_wrk(url, plan.clients, plan.seconds, plan.placement.client,
+                              watch)
     after = server.tree.counters()
     elapsed = time.monotonic() - started
     ticks_after = machine.cpu_times(cpus)
     own = own_cpu_ns() - own
-    opened_after = machine.connections_opened()
     server.check_alive()
 
-    sampler.latest.update(after.switches)
-    voluntary, involuntary = processes.switches_between(before.switches, sampler.latest)
+    watch.switches.update(after.switches)
+    voluntary, involuntary = processes.switches_between(before.switches, watch.switches)
     server_ns = after.cpu_ns - before.cpu_ns
     busy_ns = (ticks_after.busy - ticks.busy) * processes.TICK_NS
     others_ns = busy_ns - server_ns - load["cpu_ns"] - own
@@ -74,8 +73,7 @@ def measure_load(url, server, plan):
         "steal_share": ((ticks_after.steal - ticks.steal)
                         / max(1, ticks_after.total - ticks.total)),
         "others_share": max(0, others_ns) / 1e9 / elapsed,
-        "connections_opened": (opened_after - opened
-                               if None not in (opened, opened_after) else None),
+        "connections_seen": len(watch.sockets),
     })
     return load
 
@@ -86,7 +84,8 @@ def measure_fairness(url, server, plan):
     seconds = min(FAIRNESS_LONGEST, max(FAIRNESS_SHORTEST, plan.seconds / 4))
     memory = {}
 
-    def read_memory():
+    def read_memory(generator):
+        processes.wait_ended(generator, seconds / 2)
         memory["pss_kib"] = server.tree.memory_kib()
         memory["processes"], memory["tasks"] = server.tree.count()
 

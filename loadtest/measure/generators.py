@@ -32,13 +32,13 @@ def missing_tools():
     return {tool: package for tool, package in TOOLS.items() if not shutil.which(tool)}
 
 
-def run(command, cpus, seconds, at_half=None):
-    """Runs a generator of the given length; at_half is called in the middle of it."""
+def run(command, cpus, seconds, during=None):
+    """Runs a generator of the given length; during is called with its pid meanwhile."""
     with tempfile.TemporaryFile() as output:
         process = processes.start(command, cpus, output, output)
         try:
-            if at_half and not processes.wait_ended(process.pid, seconds / 2):
-                at_half()
+            if during:
+                during(process.pid)
             if not processes.wait_ended(process.pid, seconds + SPARE_SECONDS):
                 raise GeneratorError("%s did not end" % command[0])
             spent = processes.cpu_ns(process.pid)
@@ -54,8 +54,8 @@ def wrk_command(url, clients, seconds):
     return ["wrk", "-t1", "-c%d" % clients, "-d%ds" % seconds, "--latency", url]
 
 
-def run_wrk(url, clients, seconds, cpus):
-    output = run(wrk_command(url, clients, seconds), cpus, seconds)
+def run_wrk(url, clients, seconds, cpus, during):
+    output = run(wrk_command(url, clients, seconds), cpus, seconds, during)
     result = parse_wrk(output.text)
     if result is None:
         raise GeneratorError("wrk: %s" % last_line(output))
@@ -80,10 +80,10 @@ def warm_up(url, clients, seconds, cpus):
             processes.kill_and_reap(process)
 
 
-def run_h2load(url, clients, seconds, cpus, at_half):
+def run_h2load(url, clients, seconds, cpus, during):
     command = ["h2load", "--h1", "-t1", "-c%d" % clients, "--warm-up-time=200ms",
                "-D%dms" % (seconds * 1000), url]
-    output = run(command, cpus, seconds, at_half)
+    output = run(command, cpus, seconds, during)
     result = parse_h2load(output.text)
     if result is None or output.status != 0:
         raise GeneratorError("h2load: %s" % last_line(output))

@@ -53,16 +53,6 @@ def cpu_times(cpus):
     return CpuTimes(busy, steal, total)
 
 
-def connections_opened():
-    """TCP connections opened by this machine since boot; None where not shown."""
-    try:
-        with open("/proc/net/snmp", encoding="ascii") as file:
-            rows = [line.split() for line in file if line.startswith("Tcp:")]
-        return int(rows[1][rows[0].index("ActiveOpens")])
-    except (OSError, IndexError, ValueError):
-        return None
-
-
 def first_line(command, folder=None):
     """First line that a command prints, on either stream; None when it cannot run."""
     try:

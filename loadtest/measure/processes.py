@@ -9,7 +9,6 @@ import os
 import select
 import signal
 import subprocess
-import threading
 import time
 from collections import namedtuple
 
@@ -18,9 +17,9 @@ PR_SET_CHILD_SUBREAPER = 36
 
 TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 
-# Between two looks at the tasks of a server under load. A task that ends in between has
-# its last switches uncounted; its CPU time is never lost.
-SAMPLE_SECONDS = 1.0
+# Between two looks at a server under load. A task that ends in between has its last
+# switches uncounted; its CPU time is never lost.
+SAMPLE_SECONDS = 0.4
 
 # How long killed processes may take to vanish.
 KILL_SECONDS = 5
@@ -224,26 +223,35 @@ def task_switches(pid):
     return result
 
 
-class SwitchSampler:
-    """Remembers the last seen switches of every task while a load runs."""
+def sockets_of(pid):
+    """The sockets that a process has open, by their numbers in the kernel."""
+    found = set()
+    folder = "/proc/%d/fd" % pid
+    try:
+        for name in os.listdir(folder):
+            target = os.readlink(os.path.join(folder, name))
+            if target.startswith("socket:"):
+                found.add(target)
+    except OSError:
+        pass  # It ended meanwhile, or closed one of them.
+    return found
 
-    def __init__(self, tree):
-        self.tree = tree
-        self.latest = {}
-        self.stopping = threading.Event()
-        self.thread = threading.Thread(target=self.run, daemon=True)
 
-    def run(self):
-        while not self.stopping.wait(SAMPLE_SECONDS):
-            self.latest.update(self.tree.task_switches())
+class LoadWatch:
+    """Looks at a server and at its load generator from time to time, and remembers the
+    last seen switches of every task and every socket that the generator ever had."""
 
-    def __enter__(self):
-        self.thread.start()
-        return self
+    def __init__(self, tree, seconds):
+        self.tree, self.seconds = tree, seconds
+        self.switches, self.sockets = {}, set()
 
-    def __exit__(self, *_):
-        self.stopping.set()
-        self.thread.join()
+    def __call__(self, generator):
+        """Returns when the generator has ended or its time is over."""
+        deadline = time.monotonic() + self.seconds
+        while (time.monotonic() < deadline
+               and not wait_ended(generator, SAMPLE_SECONDS)):
+            self.switches.update(self.tree.task_switches())
+            self.sockets |= sockets_of(generator)
 
 
 def switches_between(before, latest):

@@ -2,6 +2,7 @@
 
 import json
 import sys
+import textwrap
 
 from measure import machine, summary
 
@@ -9,6 +10,14 @@ SCHEMA = {"name": "tetrad-loadtest", "version": 1}
 
 # greenthreads/threads of the system this one descends from, on one CPU.
 RATIO_OF_1998 = 1.263
+
+WIDTH = 96
+
+NOTES = """req/s: median of the rounds. p50, p99: wrk's, closed loop, with its own
+correction; they promise nothing about latency at a given rate. cpu us/req: user and system
+time of the server's whole process tree; over loopback it includes receive work of the
+clients. slowest: the rate of the slowest client over the mean, of the worst round
+(h2load). PSS: with all clients connected."""
 
 COLUMNS = ("req/s", "(min..max)", "p50 us", "p99 us", "cpu us/req", "switch/req",
            "PSS MiB", "slowest", "errors", "flags")
@@ -93,42 +102,34 @@ def table(rows):
     return lines
 
 
+def show_ratio(found):
+    return "%.2f (%.2f..%.2f)" % (found["median"], found["min"], found["max"])
+
+
 def comparisons(cells, rows, same_cpu):
     """Ratios within the rounds of this run, which is all that can be compared."""
     lines = []
     models = [row["name"] for row in rows if row["kind"] == "model"]
     for peer in (row["name"] for row in rows if row["kind"] == "peer"):
-        parts = []
-        for model in models:
-            found = summary.ratio(cells, model, peer, "cpu_us_per_request")
-            if found:
-                parts.append("%s %s" % (model, show_ratio(found)))
+        ratios = {model: summary.ratio(cells, model, peer, "cpu_us_per_request")
+                  for model in models}
+        parts = ["%s %s" % (model, show_ratio(found))
+                 for model, found in ratios.items() if found]
         if parts:
-            lines.append("cpu us/req over %s's: %s" % (peer, ", ".join(parts)))
+            lines += textwrap.wrap("cpu us/req over %s's in the same round: %s"
+                                   % (peer, ", ".join(parts)), WIDTH)
     found = summary.ratio(cells, "greenthreads", "threads", "req_per_s")
     if same_cpu and found:
-        lines.append("greenthreads/threads %s beside %.3f in 1998"
-                     % (show_ratio(found), RATIO_OF_1998))
+        lines.append("greenthreads/threads %s of rounds) beside %.3f in 1998"
+                     % (show_ratio(found)[:-1], RATIO_OF_1998))
     return lines
 
 
-def show_ratio(found):
-    return "%.2f (%.2f..%.2f%s)" % (found["median"], found["min"], found["max"],
-                                    " of rounds")
-
-
 def legend(rounds):
-    lines = [
-        "req/s: median of the rounds. p50, p99: wrk's, closed loop, with its own "
-        "correction; they",
-        "are no promise of latency at a fixed rate. cpu us/req: user and system time of "
-        "the server's",
-        "whole process tree; over loopback it includes receive work of its clients. "
-        "slowest: the rate",
-        "of the slowest client over the mean (h2load, worst round). PSS: with all "
-        "clients connected.",
-    ]
-    lines += ["  %s  %s" % entry for entry in summary.LEGEND]
+    lines = textwrap.wrap(NOTES, WIDTH)
+    for flag, meaning in summary.LEGEND:
+        lines += textwrap.wrap("%s  %s" % (flag, meaning), WIDTH, initial_indent="  ",
+                               subsequent_indent="     ")
     if rounds < summary.ROUNDS_FOR_RANKING:
         lines.append("%d round%s: too few to rank rows that lie within each other's "
                      "min..max" % (rounds, "" if rounds == 1 else "s"))

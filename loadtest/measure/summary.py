@@ -12,10 +12,6 @@ CLIENT_BOUND_SHARE = 0.90    # the generator's CPU time over its core
 SPREAD_SHARE = 0.10          # (max - min) over the median of req/s
 STEAL_SHARE = 0.01           # time the hypervisor gave to others
 OTHERS_SHARE = 0.10          # CPU time of programs that are not part of the run
-# Reconnects one request in so many are more than chance: a server that closes every
-# thousandth request, as some do by default, is above it.
-REQUESTS_PER_RECONNECT = 2000
-SPARE_RECONNECTS = 20
 
 # Below this many rounds no order between close rows is more than an impression.
 ROUNDS_FOR_RANKING = 5
@@ -25,8 +21,7 @@ LEGEND = (
           "clients were being served at a time"),
     ("C", "client-bound: wrk used over 90 % of its core, so req/s is a lower bound"),
     ("E", "errors: failed, refused, timed out or non-2xx answers"),
-    ("K", "keep-alive not held: clients had to reconnect more than once in 2,000 "
-          "requests"),
+    ("K", "keep-alive not held: wrk, which says nothing of it, had to reconnect"),
     ("V", "varying: req/s of the rounds spread over more than 10 % of the median"),
     ("T", "stolen time: the hypervisor took over 1 % of the CPUs used"),
     ("B", "busy machine: other programs used over 10 % of a CPU used here"),
@@ -36,14 +31,12 @@ LEGEND = (
 def cell_flags(cell, clients):
     """Flags of one measured cell."""
     load, fairness = cell["load"], cell["fairness"]
-    reconnects = (load["connections_opened"] or 0) - clients
-    allowed = SPARE_RECONNECTS + load["requests"] / REQUESTS_PER_RECONNECT
     tests = {
         "S": (cell["values"]["slowest_client"] < STARVED_SHARE
               or fairness["effective_clients"] < STARVED_EFFECTIVE * clients),
         "C": load["generator_share"] > CLIENT_BOUND_SHARE,
         "E": cell["values"]["errors"] > 0,
-        "K": reconnects > allowed,
+        "K": load["connections_seen"] > clients,
         "T": load["steal_share"] > STEAL_SHARE,
         "B": load["others_share"] > OTHERS_SHARE,
     }

@@ -110,7 +110,7 @@ def test_a_peer_is_a_row_or_named_as_missing(runner, name):
     if servers.find_program(name):
         assert result.returncode == 0, result.stdout
         assert float(rows_of(result.stdout)[name][0]) > 100
-        assert "cpu us/req over %s's: threads " % name in result.stdout
+        assert "cpu us/req over %s's in the same round: threads " % name in result.stdout
     else:
         assert result.returncode == 3 and name in result.stderr
     runner.assert_nothing_left()
