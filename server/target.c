@@ -343,7 +343,9 @@ bool target_authority_valid(struct slice authority)
 {
     struct slice host;
 
-    if (authority.len > 0 && authority.base[0] == '[') {
+    if (authority.len == 0)
+        return false;
+    if (authority.base[0] == '[') {
         authority.base++;
         authority.len--;
         if (!cut(&authority, ']', &host) || (!is_ipv6(host) && !is_ipvfuture(host)))
