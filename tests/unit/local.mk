@@ -3,6 +3,7 @@
 # model, a flag) is set at the end, by the test's name.
 
 UNIT_TESTS = \
+	tests/unit/test_bind_address \
 	tests/unit/test_buffer_pool \
 	tests/unit/test_clock \
 	tests/unit/test_guards \
@@ -11,6 +12,8 @@ UNIT_TESTS = \
 	tests/unit/test_http_date \
 	tests/unit/test_http_parser \
 	tests/unit/test_inbox \
+	tests/unit/test_listener \
+	tests/unit/test_listener_stop \
 	tests/unit/test_log \
 	tests/unit/test_mime \
 	tests/unit/test_options \
