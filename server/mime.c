@@ -51,7 +51,7 @@ const char *mime_type(const struct mime_table *table, struct slice name)
     struct slice extension = { NULL, 0 };
     const char *type = NULL;
 
-    for (size_t i = name.len; i > 0 && name.base[i - 1] != '/'; i--) {
+    for (size_t i = name.len; i > 0; i--) {
         if (name.base[i - 1] == '.') {
             extension = (struct slice){ name.base + i, name.len - i };
             break;
