@@ -33,7 +33,7 @@ def tetrad(source):
     try:
         status = process.wait()
     finally:
-        processes.kill_with_descendants(process)
+        processes.end_with_descendants(process)
     binary = os.path.join(source, FOLDER, "tetrad")
     if status != 0 or not os.access(binary, os.X_OK):
         raise BuildError("tetrad could not be built")

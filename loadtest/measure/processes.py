@@ -105,16 +105,20 @@ def with_descendants(pids, parents):
     return members
 
 
-def kill_with_descendants(process):
-    """Ends a child of ours that has children itself; harmless when it has ended."""
-    if process.poll() is None:
+def end_with_descendants(process):
+    """Ends a child of ours and its children, first so that each can tidy up behind
+    itself, then for good; harmless when it has ended."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        if process.poll() is not None:
+            return
         parents, _ = read_relations()
         for pid in with_descendants({process.pid}, parents):
             try:
-                os.kill(pid, signal.SIGKILL)
+                os.kill(pid, number)
             except ProcessLookupError:
                 continue
-        process.wait()
+        wait_ended(process.pid, KILL_SECONDS)
+    process.wait()
 
 
 class Tree:

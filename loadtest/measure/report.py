@@ -14,9 +14,9 @@ RATIO_OF_1998 = 1.263
 WIDTH = 96
 
 NOTES = """req/s: median of the rounds. p50, p99: wrk's, closed loop, with its own
-correction; they promise nothing about latency at a given rate. cpu us/req: user and system
-time of the server's whole process tree; over loopback it includes receive work of the
-clients. slowest: the rate of the slowest client over the mean, of the worst round
+correction; they promise nothing about latency at a given rate. cpu us/req: user and
+system time of the server's whole process tree; over loopback it includes receive work of
+the clients. slowest: the rate of the slowest client over the mean, of the worst round
 (h2load). PSS: with all clients connected."""
 
 COLUMNS = ("req/s", "(min..max)", "p50 us", "p99 us", "cpu us/req", "switch/req",

@@ -110,6 +110,29 @@ time.sleep(1000)
     assert all(processes.is_zombie(pid) for pid in tree.pids())
 
 
+@pytest.mark.parametrize("deaf", [False, True])
+def test_ending_lets_tidy_up_and_then_insists(program, monkeypatch, tmp_path, deaf):
+    monkeypatch.setattr(processes, "KILL_SECONDS", 1 if deaf else 20)
+    path = tmp_path / "half-made"
+    process = program("""
+import os, signal, sys, time
+def end(*_):
+    if os.path.exists({path!r}): os.unlink({path!r})
+    os._exit(1)
+signal.signal(signal.SIGTERM, signal.SIG_IGN if {deaf} else end)
+open({path!r}, "w").close()
+print("done", flush=True)
+os.fork()
+time.sleep(1000)
+""".format(path=str(path), deaf=deaf))
+    assert process.stdout.readline() == b"done\n"
+    tree = processes.Tree(process.pid)
+    wait_for(lambda: tree.count()[0] == 2)
+    processes.end_with_descendants(process)
+    wait_for(lambda: all(processes.is_zombie(pid) for pid in tree.pids()))
+    assert path.exists() == deaf
+
+
 def test_waiting_leaves_the_status_and_the_clock_readable(program):
     process = program("import sys; sys.exit(7)")
     assert processes.wait_ended(process.pid, 20)
