@@ -66,7 +66,7 @@ static int open_by_walk(int directory, const char *path, int flags)
 
     for (;;) {
         char name[NAME_MAX + 1];
-        const char *rest;
+        const char *rest = NULL;
         int fd = take_name(path, name, &rest);
 
         if (fd == 0) {
