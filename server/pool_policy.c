@@ -60,6 +60,12 @@ void pool_policy_failed(struct pool_policy *policy, uint64_t now_ms)
     policy->resume_ms = now_ms + pause_ms;
 }
 
+void pool_policy_worked(struct pool_policy *policy)
+{
+    policy->failures = 0;
+    policy->resume_ms = 0;
+}
+
 bool pool_policy_full(const struct pool_policy *policy, unsigned total, unsigned idle,
                       uint64_t now_ms)
 {

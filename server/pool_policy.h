@@ -42,6 +42,9 @@ unsigned pool_policy_retire(struct pool_policy *policy, unsigned idle, uint64_t 
 /* A start failed, or contexts ended before they were of use: hold back. */
 void pool_policy_failed(struct pool_policy *policy, uint64_t now_ms);
 
+/* A context ended that had been of use: starting helps. */
+void pool_policy_worked(struct pool_policy *policy);
+
 /* True if a new connection will find no context, now or soon. While starting is held back
  * and there is no context at all, it may wait: they come back, or nobody could answer. */
 bool pool_policy_full(const struct pool_policy *policy, unsigned total, unsigned idle,

@@ -112,7 +112,9 @@ static void collect(struct supervisor *supervisor)
     unsigned ended = supervisor->ops->reap(supervisor->pool, &stillborn);
 
     supervisor->total -= ended;
-    if (stillborn > 0)
+    if (ended > stillborn)
+        pool_policy_worked(&supervisor->policy);
+    else if (stillborn > 0)
         pool_policy_failed(&supervisor->policy, clock_now_ms());
 }
 

@@ -129,6 +129,20 @@ static void failures_hold_back_longer_and_longer(void **state)
     assert_int_not_equal(pool_policy_start(&policy, 0, 0, now_ms + POOL_BACKOFF_MS), 0);
 }
 
+static void one_that_was_of_use_ends_the_pause(void **state)
+{
+    struct pool_policy policy = policy_of(4, 500);
+
+    (void)state;
+    for (int i = 0; i < 10; i++)
+        pool_policy_failed(&policy, START_MS);
+    assert_int_equal(pool_policy_start(&policy, 0, 0, START_MS), 0);
+    pool_policy_worked(&policy);
+    assert_int_equal(pool_policy_start(&policy, 0, 0, START_MS), 4);
+    pool_policy_failed(&policy, START_MS);
+    assert_int_equal(pool_policy_start(&policy, 0, 0, START_MS + POOL_BACKOFF_MS), 8);
+}
+
 static void is_full_only_when_nobody_comes(void **state)
 {
     struct pool_policy policy = policy_of(4, 10);
@@ -153,6 +167,7 @@ int main(void)
         cmocka_unit_test(lets_half_of_the_surplus_go_after_a_window),
         cmocka_unit_test(a_pulse_of_load_keeps_its_contexts),
         cmocka_unit_test(failures_hold_back_longer_and_longer),
+        cmocka_unit_test(one_that_was_of_use_ends_the_pause),
         cmocka_unit_test(is_full_only_when_nobody_comes),
     };
 
