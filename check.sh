@@ -30,6 +30,7 @@ export PYTHONDONTWRITEBYTECODE=1
 python=/usr/bin/python3
 
 place=$source/build/check
+jobs=$(nproc)
 passed=0 failed=0 groups=
 
 # ---- Processes: each step is a session of its own, so that an interrupt ends all of it.
@@ -123,7 +124,7 @@ arguments_of()
 # This script calls itself, so that a build too is a group of processes that can be ended.
 if [ -n "$build" ]; then
     # shellcheck disable=SC2046 # a list of words
-    build_tree "$place/$build" "all check TESTS=" $(arguments_of "$build")
+    build_tree "$place/$build" "check TESTS=" $(arguments_of "$build")
     exit
 fi
 
@@ -159,7 +160,7 @@ unit()
     built "$1" || return 0
     log=$place/$1.unit.log status=0
     find "$place/$1" -name '*.trs' -exec rm -f {} +
-    launch "$log" make -C "$place/$1" -k -j "$(nproc)" check
+    launch "$log" make -C "$place/$1" -k -j "$jobs" check
     await "$launched" "unit $1" "$log" || status=$?
     [ "$status" -eq 0 ] || cat "$place/$1/test-suite.log" >>"$log" 2>/dev/null || true
     results=$(find "$place/$1" -name '*.trs' -exec cat {} +)
@@ -186,6 +187,16 @@ print(total - failed - skipped, failed, skipped)
 END
 }
 
+# How much longer than a plain build a variant may take: the factor of every time limit.
+patience_of()
+{
+    case $1 in
+    asan) echo 3 ;;
+    tsan) echo 5 ;;
+    *) echo 1 ;;
+    esac
+}
+
 # suite NAME FOLDER VARIANT MODELS PYTEST-ARGUMENTS...: MODELS "": all.
 suite()
 {
@@ -196,7 +207,8 @@ suite()
     report=${log%.log}.xml
     rm -f "$report"
     launch "$log" env TETRAD="$place/$variant/tetrad" ${models:+TETRAD_MODELS="$models"} \
-        "$python" -m pytest -q -p no:cacheprovider --junit-xml="$report" "$@" "$folder"
+        TETRAD_PATIENCE="$(patience_of "$variant")" \
+        "$python" -m pytest -q -p no:cacheprovider -n "$jobs" --junit-xml="$report" "$@" "$folder"
     await "$launched" "$name" "$log" || status=$?
     # shellcheck disable=SC2046 # three numbers
     result "$name" $(counts "$report") "$status" "$log"
@@ -207,7 +219,7 @@ distcheck()
 {
     built plain || return 0
     log=$place/distcheck.log status=0
-    launch "$log" make -C "$place/plain" -j "$(nproc)" distcheck
+    launch "$log" make -C "$place/plain" -j "$jobs" distcheck
     await "$launched" distcheck "$log" || status=$?
     result distcheck $((status == 0)) $((status != 0)) 0 "$status" "$log"
 }
@@ -224,7 +236,7 @@ build_all
 for variant in plain clang asan tsan; do
     unit "$variant"
 done
-suite loadtest tests/loadtest plain ""
+suite loadtest tests/loadtest plain "" -n 0
 if [ -n "$full" ]; then
     for variant in plain clang asan tsan; do
         suite behaviour tests/behaviour "$variant" ""

@@ -1,6 +1,6 @@
 # The tests' harness, the check of the layers and the behaviour tests.
 
-EXTRA_DIST += tests/behaviour tests/loadtest tests/layers.py tests/setup.sh
+EXTRA_DIST += tests/behaviour tests/layers.py tests/setup.sh
 
 # Every test speaks TAP, so that each single case is counted.
 LOG_DRIVER = env AM_TAP_AWK='$(AWK)' CMOCKA_MESSAGE_OUTPUT=TAP \
@@ -24,4 +24,7 @@ PYTEST = $(PYTHON) -B -m pytest -q -p no:cacheprovider
 check-behaviour: all
 	TETRAD='$(abs_top_builddir)/tetrad' $(PYTEST) $(PYTESTFLAGS) $(srcdir)/tests/behaviour
 
-check-all: check check-behaviour
+# One after the other, because each builds what it needs.
+check-all:
+	$(MAKE) check
+	$(MAKE) check-behaviour
