@@ -34,7 +34,7 @@ PROTOCOL_SYSTEM_HEADERS = {f"{name}.h" for name in ISO_C_HEADERS} | {
 PROTOCOL_SYSTEM_HEADERS -= {"time.h", "signal.h", "locale.h", "threads.h", "setjmp.h"}
 PROTOCOL_BASE_HEADERS = {"attributes.h", "buffer_pool.h"}
 PROTOCOL_SYMBOLS = re.compile(
-    r"_*(mem\w+|str(n?case)?(cmp|chr|rchr|len|nlen|spn|cspn|str|n?cpy|pbrk)(_chk)?"
+    r"_*(mem\w+|bcmp|str(n?case)?(cmp|chr|rchr|len|nlen|spn|cspn|str|n?cpy|pbrk)(_chk)?"
     r"|(isoc\d+_)?strtou?l{0,2}|v?snprintf(_chk)?|bsearch|qsort|abs|malloc|calloc|realloc"
     r"|free|abort|assert_fail|stack_chk_fail|ctype_\w+|tolower|toupper|(a|ub|t)san_\w+"
     r"|sanitizer_\w+|GLOBAL_OFFSET_TABLE_|llhttp_\w+)$"
