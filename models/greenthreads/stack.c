@@ -11,9 +11,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Linux 6.13; unknown to older headers. */
+/* Linux 6.13 and 5.14; unknown to older headers. */
 #ifndef MADV_GUARD_INSTALL
 #define MADV_GUARD_INSTALL 102
+#endif
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22
 #endif
 
 enum {
@@ -41,7 +44,8 @@ struct stack_pool {
     size_t page, size; /* of the guard, of a stack */
     size_t deepest;
     bool census;
-    bool guard_regions; /* until the kernel refuses one */
+    bool regions; /* guard regions: until the kernel refuses one */
+    bool regions_proven;
 };
 
 struct stack_pool *stack_pool_open(unsigned flags)
@@ -54,7 +58,7 @@ struct stack_pool *stack_pool_open(unsigned flags)
     pool->page = page;
     pool->size = ((size_t)STACK_BYTES + page - 1) / page * page;
     pool->census = (flags & STACK_CENSUS) != 0;
-    pool->guard_regions = (flags & STACK_MPROTECT) == 0;
+    pool->regions = (flags & STACK_MPROTECT) == 0;
     return pool;
 }
 
@@ -99,11 +103,22 @@ static struct slab *slab_add(struct stack_pool *pool)
     return slab;
 }
 
+/* Installs a guard region, and makes sure of it once: some emulators of the kernel take
+ * every advice and follow none. A real guard cannot be populated. */
+static bool guard_region(struct stack_pool *pool, void *page)
+{
+    if (madvise(page, pool->page, MADV_GUARD_INSTALL) < 0)
+        return false;
+    if (!pool->regions_proven)
+        pool->regions_proven = madvise(page, pool->page, MADV_POPULATE_READ) < 0;
+    return pool->regions_proven;
+}
+
 static bool guard_install(struct stack_pool *pool, void *page)
 {
-    if (pool->guard_regions && madvise(page, pool->page, MADV_GUARD_INSTALL) == 0)
+    if (pool->regions && guard_region(pool, page))
         return true;
-    pool->guard_regions = false;
+    pool->regions = false;
     return mprotect(page, pool->page, PROT_NONE) == 0;
 }
 
