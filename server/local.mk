@@ -84,10 +84,11 @@ bin_PROGRAMS += tetrad
 tetrad_SOURCES = server/main.c server/model_table.c
 tetrad_LDADD = \
 	libprefork.a libthreads.a libgreenthreads.a libeventloop.a \
-	libtetrad.a $(LLHTTP_LIBS) $(LIBUV_LIBS)
+	libtetrad.a $(LLHTTP_ARCHIVE) $(LLHTTP_LIBS) $(LIBUV_LIBS)
 
 # llhttp from its sources: compiled strict, and without our warnings, which are not its.
 if LLHTTP_FROM_SOURCE
+LLHTTP_ARCHIVE = libllhttp.a
 noinst_LIBRARIES += libllhttp.a
 libllhttp_a_SOURCES =
 libllhttp_a_LIBADD = llhttp/api.o llhttp/http.o llhttp/llhttp.o
