@@ -112,8 +112,6 @@ static void follow_phase(struct http_conn *http, uint64_t now_ms)
     }
 }
 
-/* ---- life */
-
 void http_conn_init(struct http_conn *http, const struct http_limits *limits,
                     struct buffer_pool *pool, uint64_t now_ms)
 {
