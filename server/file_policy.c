@@ -15,7 +15,9 @@ bool file_policy_shows(const struct file_policy *policy, struct slice path)
     const char *end = path.base + path.len;
     const char *at = path.base;
 
-    (void)policy;
+    if (policy->dotfiles != FILE_DOTFILES_DENY) {
+        return true;
+    }
     while (at < end) {
         const char *slash = memchr(at, '/', (size_t)(end - at));
         const char *stop = slash == NULL ? end : slash;
@@ -27,6 +29,11 @@ bool file_policy_shows(const struct file_policy *policy, struct slice path)
         at = slash == NULL ? end : slash + 1;
     }
     return true;
+}
+
+bool file_policy_lists(const struct file_policy *policy, struct slice name)
+{
+    return policy->dotfiles == FILE_DOTFILES_SHOW || name.len == 0 || *name.base != '.';
 }
 
 bool file_policy_next_index(const char **rest, struct slice *name)

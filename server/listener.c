@@ -34,8 +34,8 @@ struct shared {
 };
 
 struct listener {
-    struct listen_socket sockets[OPTIONS_LIST_MAX];
-    char urls[OPTIONS_LIST_MAX][URL_MAX];
+    struct listen_socket sockets[OPTIONS_BINDS_MAX];
+    char urls[OPTIONS_BINDS_MAX][URL_MAX];
     unsigned count;
     int epoll_fd; /* owned: of all sockets, for blocking accepts; -1: one socket */
     struct shared *shared; /* owned mapping */

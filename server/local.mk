@@ -45,7 +45,8 @@ LAYER_2 = \
 	server/site_internal.h \
 	server/site_multipart.c \
 	server/site_page.c \
-	server/site_root.c server/site_root.h
+	server/site_root.c server/site_root.h \
+	server/site_rules.c server/site_rules.h
 
 # Connection.
 LAYER_3 = \
@@ -65,6 +66,7 @@ LAYER_4 = \
 	server/listen_socket.c server/listen_socket.h \
 	server/listener.c server/listener.h \
 	server/model.h \
+	server/option_rules.c \
 	server/option_values.c \
 	server/options.c server/options.h \
 	server/options_table.c server/options_table.h \

@@ -169,10 +169,9 @@ int option_parse_bind(const struct option_row *row, void *field, const char *tex
     struct option_list *list = field;
     struct bind_address address;
 
-    (void)row;
     if (bind_address_parse(&address, text, 0) < 0)
         return -EINVAL;
-    if (list->count == OPTIONS_LIST_MAX)
+    if (list->count == row->most)
         return -E2BIG;
     list->values[list->count++] = text;
     return 0;

@@ -44,10 +44,11 @@ static void build_getopt_tables(struct getopt_tables *tables)
     for (size_t i = 0; options_table[i].name != NULL; i++) {
         const struct option_row *row = &options_table[i];
         bool takes_value = row->argument != NULL;
+        int with_value = row->implied != NULL ? optional_argument : required_argument;
 
         tables->longs[i] = (struct option){
             .name = row->name,
-            .has_arg = takes_value ? required_argument : no_argument,
+            .has_arg = takes_value ? with_value : no_argument,
             .val = LONG_BASE + (int)i,
         };
         if (row->letter == 0)
@@ -105,7 +106,11 @@ static bool store(struct parsing *parsing, const struct option_row *row, const c
     if (result == 0)
         return true;
     if (result == -E2BIG)
-        snprintf(reason, sizeof(reason), "more than %d values", OPTIONS_LIST_MAX);
+        snprintf(reason, sizeof(reason), "more than %" PRIu64 " values", row->most);
+    else if (result == -EMSGSIZE)
+        snprintf(reason, sizeof(reason), "too long together with those before it");
+    else if (result == -EPERM)
+        snprintf(reason, sizeof(reason), "this is for the server to say");
     else if (row->expected != NULL)
         snprintf(reason, sizeof(reason), "expected %s", row->expected);
     else
@@ -168,6 +173,14 @@ static enum options_result take_root(struct parsing *parsing, int argc, char **a
     return OPTIONS_RUN;
 }
 
+/* What the command line says for a row. */
+static const char *value_of(const struct option_row *row)
+{
+    if (row->argument == NULL)
+        return "1";
+    return optarg != NULL ? optarg : row->implied;
+}
+
 /* Stops at the first option that asks for something else than serving. */
 static enum options_result take_command_line(struct parsing *parsing, int argc,
                                              char **argv)
@@ -189,8 +202,7 @@ static enum options_result take_command_line(struct parsing *parsing, int argc,
             return OPTIONS_ERROR;
         }
         snprintf(name, sizeof(name), "--%s", row->name);
-        if (!store(parsing, row, row->argument != NULL ? optarg : "1",
-                   (struct source){ name, ' ' }))
+        if (!store(parsing, row, value_of(row), (struct source){ name, ' ' }))
             return OPTIONS_ERROR;
         parsing->given[row - options_table] = true;
     }
@@ -299,9 +311,12 @@ static void print_option(FILE *to, const struct option_row *row)
     char name[NAME_MAX_LEN];
     char initial[NAME_MAX_LEN];
     size_t column = HELP_COLUMN;
-    int len = snprintf(name, sizeof(name), "%c%c%c --%s %s", row->letter != 0 ? '-' : ' ',
-                       row->letter != 0 ? row->letter : ' ', row->letter != 0 ? ',' : ' ',
-                       row->name, row->argument != NULL ? row->argument : "");
+    int len = snprintf(name, sizeof(name), "%c%c%c --%s%s%s%s",
+                       row->letter != 0 ? '-' : ' ', row->letter != 0 ? row->letter : ' ',
+                       row->letter != 0 ? ',' : ' ', row->name,
+                       row->implied != NULL ? "[=" : " ",
+                       row->argument != NULL ? row->argument : "",
+                       row->implied != NULL ? "]" : "");
 
     fprintf(to, "  %-*s", HELP_COLUMN - 2, name);
     if (len >= HELP_COLUMN - 2)

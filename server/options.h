@@ -12,8 +12,8 @@
 #include "site.h"
 
 enum {
-    OPTIONS_LIST_MAX = 16,
-    OPTIONS_BINDS_MAX = OPTIONS_LIST_MAX,
+    OPTIONS_LIST_MAX = 64,
+    OPTIONS_BINDS_MAX = 16,
     OPTIONS_WORKERS_MAX = 1024
 };
 
@@ -38,6 +38,14 @@ struct options {
     uint64_t revalidate_ms;
     uint64_t cache_bytes;
     const char *index;
+    bool listing;
+    enum file_symlinks symlinks;
+    enum file_dotfiles dotfiles;
+    const char *mime_types; /* the path of a file; NULL: none */
+    const char *charset;    /* "": none */
+    struct option_list headers, cache_rules, error_pages;
+    const char *spa; /* NULL: off */
+    bool no_etag;
     enum site_server_header server_header;
     uint64_t grace_ms;
     bool list_models, version, help; /* as the result of options_parse says */

@@ -8,16 +8,31 @@
 #include <stdint.h>
 
 #include "attributes.h"
+#include "file_policy.h"
+#include "mime.h"
 #include "request.h"
 #include "response.h"
 #include "work.h"
 
 enum site_server_header { SITE_SERVER_OFF, SITE_SERVER_NAME, SITE_SERVER_FULL };
 
+struct site_rule_list {
+    const char *const *values;
+    unsigned count;
+};
+
 /* All borrowed for the life of the site. */
 struct site_options {
     const char *root;  /* the document root's path */
     const char *index; /* file names separated by commas; "": none */
+    bool listing;      /* a directory without an index file is listed */
+    enum file_symlinks symlinks;
+    enum file_dotfiles dotfiles;
+    const struct mime_table *types; /* before those that are built in; NULL: none */
+    const char *charset;            /* of text; "": not said; NULL: utf-8 */
+    struct site_rule_list headers, cache_rules; /* as site_rules.h reads them */
+    const char *spa; /* below the root: for a page that is missing; NULL: none */
+    bool no_etag;
     uint64_t
         revalidate_ms; /* how old the check of a cached file may be; 0: every request */
     uint64_t cache_bytes; /* per cache */

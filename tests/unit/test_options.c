@@ -355,18 +355,18 @@ static void test_bad_words(void **state)
 static void test_full_list(void **state)
 {
     struct case_line line = { .result = OPTIONS_RUN, .holds = " binds=<127.0.0.1>" };
-    char many[20 * (OPTIONS_LIST_MAX + 1) + sizeof("TETRAD_BIND=")] = "TETRAD_BIND=";
+    char many[20 * (OPTIONS_BINDS_MAX + 1) + sizeof("TETRAD_BIND=")] = "TETRAD_BIND=";
 
     (void)state;
-    for (unsigned i = 0; i < OPTIONS_LIST_MAX; i++)
+    for (unsigned i = 0; i < OPTIONS_BINDS_MAX; i++)
         line.words[i] = "-b127.0.0.1";
     check(&line);
-    line.words[OPTIONS_LIST_MAX] = "-b::1";
+    line.words[OPTIONS_BINDS_MAX] = "-b::1";
     line.result = OPTIONS_ERROR;
     line.holds = "--bind '::1': more than 16 values";
     check(&line);
 
-    for (unsigned i = 0; i <= OPTIONS_LIST_MAX; i++)
+    for (unsigned i = 0; i <= OPTIONS_BINDS_MAX; i++)
         strcat(many, "127.0.0.2\n");
     memset(line.words, 0, sizeof(line.words));
     line.environment[0] = many;
@@ -405,7 +405,8 @@ static void test_help(void **state)
     for (const struct option_row *row = options_table; row->name != NULL; row++) {
         char name[64];
 
-        snprintf(name, sizeof(name), "--%s ", row->name);
+        snprintf(name, sizeof(name), "--%s%c", row->name,
+                 row->implied != NULL ? '[' : ' ');
         assert_non_null(strstr(text, name));
         if (row->initial == NULL)
             continue;
