@@ -84,20 +84,58 @@ static int open_by_walk(int directory, const char *path, int flags)
     }
 }
 
+/* Where links may lead anywhere the kernel confines nothing: then it is the text that must
+ * not climb. */
+static bool has_parent(const char *path)
+{
+    while (*path != '\0') {
+        size_t len = strcspn(path, "/");
+
+        if (len == 2 && path[0] == '.' && path[1] == '.') {
+            return true;
+        }
+        path += len;
+        path += strspn(path, "/");
+    }
+    return false;
+}
+
+static int open_anywhere(int directory, const char *path, int flags)
+{
+    int fd;
+
+    do {
+        fd = openat(directory, path, flags);
+    } while (fd < 0 && errno == EINTR);
+    return fd < 0 ? -errno : fd;
+}
+
 static int open_below(const struct file_root *root, const char *path, int flags,
                       bool may_sleep)
 {
+    static const uint64_t resolve[] = {
+        [FILE_SYMLINKS_INSIDE] = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
+        [FILE_SYMLINKS_NEVER] = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS,
+        [FILE_SYMLINKS_FOLLOW] = RESOLVE_NO_MAGICLINKS,
+    };
+
     if (*path == '\0') {
         path = ".";
     }
+    if (*path == '/' || has_parent(path)) {
+        return -EXDEV;
+    }
     switch (root->way) {
     case FILE_BENEATH:
-        return open_by_kernel(root->fd, path, flags,
-                              RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS, may_sleep);
+        return open_by_kernel(root->fd, path, flags, resolve[root->symlinks], may_sleep);
     case FILE_WALK:
         break;
     }
-    return may_sleep ? open_by_walk(root->fd, path, flags) : -EAGAIN;
+    if (!may_sleep) {
+        return -EAGAIN;
+    }
+    return root->symlinks == FILE_SYMLINKS_FOLLOW ? open_anywhere(root->fd, path, flags)
+                                                  : open_by_walk(root->fd, path, flags);
 }
 
 static int open_root(const char *path, bool may_sleep)
@@ -128,7 +166,7 @@ static enum file_way way_of(int directory)
 
 /* Takes the descriptor. */
 static int make_root(struct file_root **root, int fd, const struct stat *st,
-                     enum file_way way)
+                     enum file_way way, enum file_symlinks symlinks)
 {
     struct file_root *made = malloc(sizeof *made);
 
@@ -136,14 +174,15 @@ static int make_root(struct file_root **root, int fd, const struct stat *st,
         close(fd);
         return -ENOMEM;
     }
-    *made =
-        (struct file_root){ .fd = fd, .dev = st->st_dev, .ino = st->st_ino, .way = way };
+    *made = (struct file_root){
+        .fd = fd, .dev = st->st_dev, .ino = st->st_ino, .way = way, .symlinks = symlinks
+    };
     atomic_init(&made->references, 1);
     *root = made;
     return 0;
 }
 
-int file_root_open(struct file_root **root, const char *path)
+int file_root_open(struct file_root **root, const char *path, enum file_symlinks symlinks)
 {
     struct stat st;
     int fd = open_root(path, true);
@@ -157,7 +196,7 @@ int file_root_open(struct file_root **root, const char *path)
         close(fd);
         return error;
     }
-    return make_root(root, fd, &st, way_of(fd));
+    return make_root(root, fd, &st, way_of(fd), symlinks);
 }
 
 int file_root_renew(const struct file_root *root, struct file_root **fresh,
@@ -176,7 +215,7 @@ int file_root_renew(const struct file_root *root, struct file_root **fresh,
         close(fd);
         return error;
     }
-    return make_root(fresh, fd, &st, root->way);
+    return make_root(fresh, fd, &st, root->way, root->symlinks);
 }
 
 struct file_root *file_root_get(struct file_root *root)

@@ -9,10 +9,11 @@
 #include <sys/stat.h>
 
 #include "attributes.h"
+#include "file_policy.h"
 
-/* BENEATH: the kernel resolves the whole path and refuses what leaves the root (openat2).
- * WALK: component by component, following no symbolic link; for kernels and sandboxes
- * without openat2. */
+/* BENEATH: the kernel resolves the whole path and refuses what the root's rule for
+ * symbolic links refuses (openat2). WALK: component by component, following no symbolic
+ * link, unless they may lead anywhere; for kernels and sandboxes without openat2. */
 enum file_way { FILE_BENEATH, FILE_WALK };
 
 /* One opening of the document root. Immutable; counted, because file work on other
@@ -23,14 +24,16 @@ struct file_root {
     dev_t dev;
     ino_t ino;
     enum file_way way;
+    enum file_symlinks symlinks;
 };
 
 /* All functions return 0, a descriptor or -errno. Where may_sleep is false they answer
  * from what the kernel has in memory; -EAGAIN: only the disk or the network knows. */
 
-/* Opens the root by its path, whose symbolic links are followed wherever they lead. May
- * sleep. */
-int file_root_open(struct file_root **root, const char *path) MUST_CHECK;
+/* Opens the root by its path, whose own symbolic links are followed wherever they lead.
+ * May sleep. */
+int file_root_open(struct file_root **root, const char *path,
+                   enum file_symlinks symlinks) MUST_CHECK;
 
 /* Opens it again. *fresh is NULL if the path still leads to the directory of `root`. */
 int file_root_renew(const struct file_root *root, struct file_root **fresh,
@@ -51,7 +54,7 @@ struct file_identity file_identity_of(const struct stat *st);
 bool file_identity_equal(const struct file_identity *a, const struct file_identity *b);
 
 /* Paths are relative, NUL-terminated, without dot segments; "" is the root. A path that
- * leaves the root gives -EXDEV. */
+ * leaves the root, other than by links that may, gives -EXDEV. */
 
 /* Finds out what is there, without opening it: a FIFO or a device notices nothing. */
 int file_open_stat(const struct file_root *root, const char *path, bool may_sleep,

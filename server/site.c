@@ -100,7 +100,7 @@ static int fill(struct site *site)
     int error = check_root(site->options.root);
 
     if (error == 0) {
-        error = file_root_open(&site->root, site->options.root);
+        error = file_root_open(&site->root, site->options.root, site->options.symlinks);
     }
     if (error == 0) {
         set_server(site);
@@ -124,10 +124,11 @@ int site_open(struct site **site, const struct site_options *options)
     if (opened == NULL) {
         return -ENOMEM;
     }
-    *opened = (struct site){ .options = *options,
-                             .policy = { .index = options->index },
-                             .limits = { .bytes = options->cache_bytes,
-                                         .descriptors = kept_open_limit() } };
+    *opened = (struct site){
+        .options = *options,
+        .policy = { .index = options->index, .dotfiles = options->dotfiles },
+        .limits = { .bytes = options->cache_bytes, .descriptors = kept_open_limit() }
+    };
     opened->place =
         (struct file_place){ .policy = &opened->policy, .root_path = options->root };
     error = fill(opened);

@@ -33,7 +33,8 @@ static int setup(void **state)
     tree_link(tree, "root/magic", "/proc/self/root/etc/passwd");
     assert_int_equal(mkfifo(tree_path(tree, "root/fifo"), 0644), 0);
     tree_socket(tree, "root/socket");
-    assert_int_equal(file_root_open(&fixture->root, tree_path(tree, "root")), 0);
+    assert_int_equal(
+        file_root_open(&fixture->root, tree_path(tree, "root"), FILE_SYMLINKS_INSIDE), 0);
     *state = fixture;
     return 0;
 }
@@ -116,6 +117,61 @@ static void test_paths(void **state)
     }
 }
 
+/* Under the other two rules for links: beneath, walk. */
+static void test_links(void **state)
+{
+    struct fixture *fixture = *state;
+    static const struct {
+        int line;
+        const char *path;
+        int never[2], follow[2];
+    } cases[] = {
+        { __LINE__, "", { 0, 0 }, { 0, 0 } },
+        { __LINE__, "a.txt", { 1, 1 }, { 1, 1 } },
+        { __LINE__, "dir/b.txt", { 1, 1 }, { 1, 1 } },
+        { __LINE__, "missing", { -ENOENT, -ENOENT }, { -ENOENT, -ENOENT } },
+        { __LINE__, "inside", { -ELOOP, -ELOOP }, { 1, 1 } },
+        { __LINE__, "dir/up", { -ELOOP, -ELOOP }, { 1, 1 } },
+        { __LINE__, "linked", { -ELOOP, -ELOOP }, { 0, 0 } },
+        { __LINE__, "linked/b.txt", { -ELOOP, -ENOTDIR }, { 1, 1 } },
+        { __LINE__, "absolute", { -ELOOP, -ELOOP }, { 1, 1 } },
+        { __LINE__, "outside", { -ELOOP, -ELOOP }, { 1, 1 } },
+        { __LINE__, "sibling/x", { -ELOOP, -ENOTDIR }, { 1, 1 } },
+        { __LINE__, "magic", { -ELOOP, -ELOOP }, { -ELOOP, 1 } },
+        { __LINE__, "loop", { -ELOOP, -ELOOP }, { -ELOOP, -ELOOP } },
+        { __LINE__, "dangling", { -ELOOP, -ELOOP }, { -ENOENT, -ENOENT } },
+        /* A request may never climb, whatever links may do. */
+        { __LINE__, "..", { -EXDEV, -EXDEV }, { -EXDEV, -EXDEV } },
+        { __LINE__, "../secret", { -EXDEV, -EXDEV }, { -EXDEV, -EXDEV } },
+        { __LINE__, "dir/../../secret", { -EXDEV, -EXDEV }, { -EXDEV, -EXDEV } },
+        { __LINE__, "linked/../../secret", { -EXDEV, -EXDEV }, { -EXDEV, -EXDEV } },
+        { __LINE__, "/etc/passwd", { -EXDEV, -EXDEV }, { -EXDEV, -EXDEV } },
+    };
+
+    for (unsigned i = 0; i < 4 * sizeof cases / sizeof cases[0]; i++) {
+        unsigned way = i % 2;
+        bool follow = i / 2 % 2 == 1;
+        int expected = follow ? cases[i / 4].follow[way] : cases[i / 4].never[way];
+        struct stat st;
+        int fd;
+
+        fixture->root->way = way == 0 ? FILE_BENEATH : FILE_WALK;
+        fixture->root->symlinks = follow ? FILE_SYMLINKS_FOLLOW : FILE_SYMLINKS_NEVER;
+        fd = open_after_look(fixture->root, cases[i / 4].path, &st);
+        if (expected == 1) {
+            CHECK_CASE(cases[i / 4].line, cases[i / 4].path,
+                       fd > 0 && S_ISREG(st.st_mode));
+            assert_int_equal(close(fd), 0);
+        } else {
+            CHECK_CASE(cases[i / 4].line, cases[i / 4].path, fd == expected);
+        }
+    }
+    /* Without openat2 nothing can be asked of memory alone. */
+    fixture->root->way = FILE_WALK;
+    fixture->root->symlinks = FILE_SYMLINKS_FOLLOW;
+    assert_int_equal(file_open_directory(fixture->root, "dir", false), -EAGAIN);
+}
+
 static void test_kinds_are_seen_without_opening(void **state)
 {
     struct fixture *fixture = *state;
@@ -140,7 +196,7 @@ static void test_devices_are_refused(void **state)
     struct stat st;
 
     (void)state;
-    assert_int_equal(file_root_open(&devices, "/dev"), 0);
+    assert_int_equal(file_root_open(&devices, "/dev", FILE_SYMLINKS_INSIDE), 0);
     assert_int_equal(file_open_stat(devices, "zero", true, &st), 0);
     assert_true(S_ISCHR(st.st_mode));
     assert_int_equal(file_open_read(devices, "zero", true, &st), -EACCES);
@@ -201,7 +257,8 @@ static void test_root_renewed(void **state)
     tree_directory(tree, "next");
     tree_text(tree, "next/only.txt", "next");
     tree_link(tree, "current", "root");
-    assert_int_equal(file_root_open(&root, tree_path(tree, "current")), 0);
+    assert_int_equal(
+        file_root_open(&root, tree_path(tree, "current"), FILE_SYMLINKS_NEVER), 0);
     assert_int_equal(file_root_renew(root, &fresh, tree_path(tree, "current"), true), 0);
     assert_null(fresh);
     tree_link(tree, "new", "next");
@@ -210,6 +267,9 @@ static void test_root_renewed(void **state)
     assert_non_null(fresh);
     assert_int_equal(file_open_stat(root, "only.txt", true, &st), -ENOENT);
     assert_int_equal(file_open_stat(fresh, "only.txt", true, &st), 0);
+    /* The rule for links is the root's, not its path's. */
+    tree_link(tree, "next/link", "only.txt");
+    assert_int_equal(file_open_stat(fresh, "link", true, &st), -ELOOP);
     file_root_put(fresh);
     assert_int_equal(file_root_renew(root, &fresh, tree_path(tree, "gone"), true),
                      -ENOENT);
@@ -248,6 +308,8 @@ static void test_descriptors_are_given_back(void **state)
     unsigned before = tree_open_descriptors();
 
     test_paths(state);
+    test_links(state);
+    fixture->root->symlinks = FILE_SYMLINKS_INSIDE;
     test_kinds_are_seen_without_opening(state);
     fixture->root->way = FILE_BENEATH;
     assert_int_equal(tree_open_descriptors(), before);
@@ -257,6 +319,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_paths, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_links, setup, teardown),
         cmocka_unit_test_setup_teardown(test_kinds_are_seen_without_opening, setup,
                                         teardown),
         cmocka_unit_test(test_devices_are_refused),

@@ -36,6 +36,39 @@ static void test_dotfiles_are_not_shown(void **state)
     }
 }
 
+/* Under hide and show all is served; what a listing may name differs. */
+static void test_dotfiles_hidden_and_shown(void **state)
+{
+    static const struct {
+        int line;
+        const char *path;
+        bool deny, hide, show;
+    } listed[] = {
+        { __LINE__, "a.txt", true, true, true },
+        { __LINE__, "a.", true, true, true },
+        { __LINE__, ".git", false, false, true },
+        { __LINE__, "..a", false, false, true },
+        /* For programs that know its name. */
+        { __LINE__, ".well-known", false, false, true },
+    };
+    static const struct file_policy hide = { .dotfiles = FILE_DOTFILES_HIDE };
+    static const struct file_policy show = { .dotfiles = FILE_DOTFILES_SHOW };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof listed / sizeof listed[0]; i++) {
+        struct slice name = slice_of(listed[i].path);
+
+        CHECK_CASE(listed[i].line, listed[i].path, file_policy_shows(&hide, name));
+        CHECK_CASE(listed[i].line, listed[i].path, file_policy_shows(&show, name));
+        CHECK_CASE(listed[i].line, listed[i].path,
+                   file_policy_lists(&policy, name) == listed[i].deny);
+        CHECK_CASE(listed[i].line, listed[i].path,
+                   file_policy_lists(&hide, name) == listed[i].hide);
+        CHECK_CASE(listed[i].line, listed[i].path,
+                   file_policy_lists(&show, name) == listed[i].show);
+    }
+}
+
 static void test_index_names_in_order(void **state)
 {
     static const struct {
@@ -70,6 +103,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_dotfiles_are_not_shown),
+        cmocka_unit_test(test_dotfiles_hidden_and_shown),
         cmocka_unit_test(test_index_names_in_order),
     };
 

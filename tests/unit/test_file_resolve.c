@@ -26,7 +26,8 @@ static int setup(void **state)
     fixture->policy.index = "index.html,index.htm";
     fixture->place = (struct file_place){ .policy = &fixture->policy,
                                           .root_path = fixture->tree.path };
-    assert_int_equal(file_root_open(&fixture->root, fixture->tree.path), 0);
+    assert_int_equal(
+        file_root_open(&fixture->root, fixture->tree.path, FILE_SYMLINKS_INSIDE), 0);
     *state = fixture;
     return 0;
 }
@@ -252,7 +253,7 @@ static void test_racy(void **state)
     }
     assert_true(racy);
     for (unsigned tries = 0; !settled && tries < 10000; tries++) {
-        usleep(1000);
+        wait_a_moment();
         r = run(fixture, "fresh", false);
         settled = !r->racy;
         file_resolution_put(r);
