@@ -87,11 +87,10 @@ void conn_close(struct conn *conn)
 
 /* ---- sending */
 
-/* For a transport without sendfile: through a buffer. */
-static ssize_t copy_file(struct conn *conn, const struct span *span, bool more)
+/* For a transport without sendfile: count bytes, at most COPY_CHUNK, through a buffer. */
+static ssize_t copy_file(struct conn *conn, const struct span *span, size_t count)
 {
     struct buffer_pool *buffers = &conn->worker->buffers;
-    size_t count = span->length < COPY_CHUNK ? span->length : COPY_CHUNK;
     char *buffer = buffer_pool_lend(buffers);
     struct iovec iov = { .iov_base = buffer };
     ssize_t n;
@@ -102,7 +101,7 @@ static ssize_t copy_file(struct conn *conn, const struct span *span, bool more)
     n = pread(span->fd, buffer, count, span->offset);
     if (n > 0) {
         iov.iov_len = (size_t)n;
-        n = conn->transport->ops->sendv(conn->transport, &iov, 1, more);
+        n = conn->transport->ops->sendv(conn->transport, &iov, 1, false);
     } else {
         n = n == 0 ? TRANSPORT_SHORT_FILE : TRANSPORT_BROKEN;
     }
@@ -110,36 +109,29 @@ static ssize_t copy_file(struct conn *conn, const struct span *span, bool more)
     return n;
 }
 
-static ssize_t send_file(struct conn *conn, const struct span *span, size_t budget)
-{
-    const struct transport_ops *ops = conn->transport->ops;
-    size_t count = span->length < budget ? span->length : budget;
-
-    if (ops->sendfile == NULL) {
-        return copy_file(conn, span, false);
-    }
-    return ops->sendfile(conn->transport, span->fd, span->offset, count);
-}
-
 /* Sends the front of the queue once. *asked is how many bytes were offered. */
 static ssize_t send_front(struct conn *conn, struct output *output, size_t budget,
                           size_t *asked)
 {
+    const struct transport_ops *ops = conn->transport->ops;
     struct iovec iov[IOVECS_MAX];
     const struct span *front = output_front(output);
     int count;
 
     if (front->kind == SPAN_FILE) {
         *asked = front->length < budget ? front->length : budget;
-        return send_file(conn, front, budget);
+        if (ops->sendfile != NULL) {
+            return ops->sendfile(conn->transport, front->fd, front->offset, *asked);
+        }
+        *asked = *asked < COPY_CHUNK ? *asked : COPY_CHUNK;
+        return copy_file(conn, front, *asked);
     }
     count = output_iovecs(output, iov, IOVECS_MAX);
     *asked = 0;
     for (int i = 0; i < count; i++) {
         *asked += iov[i].iov_len;
     }
-    return conn->transport->ops->sendv(conn->transport, iov, count,
-                                       *asked < output->bytes);
+    return ops->sendv(conn->transport, iov, count, *asked < output->bytes);
 }
 
 static enum conn_wait fail(struct conn *conn)

@@ -6,9 +6,18 @@ UNIT_TESTS = \
 	tests/unit/test_bind_address \
 	tests/unit/test_buffer_pool \
 	tests/unit/test_clock \
+	tests/unit/test_conn \
+	tests/unit/test_context \
+	tests/unit/test_file_block \
+	tests/unit/test_file_cache \
+	tests/unit/test_file_open \
+	tests/unit/test_file_policy \
+	tests/unit/test_file_resolve \
+	tests/unit/test_file_watch \
 	tests/unit/test_guards \
 	tests/unit/test_head_check \
 	tests/unit/test_http_conn \
+	tests/unit/test_http_conn_ends \
 	tests/unit/test_http_date \
 	tests/unit/test_http_parser \
 	tests/unit/test_inbox \
@@ -16,20 +25,30 @@ UNIT_TESTS = \
 	tests/unit/test_listener_stop \
 	tests/unit/test_log \
 	tests/unit/test_mime \
+	tests/unit/test_offload \
 	tests/unit/test_options \
 	tests/unit/test_output \
+	tests/unit/test_poller \
 	tests/unit/test_pool_policy \
 	tests/unit/test_precondition \
 	tests/unit/test_range \
 	tests/unit/test_refuser \
 	tests/unit/test_request \
 	tests/unit/test_response \
+	tests/unit/test_scheduler \
 	tests/unit/test_scoreboard \
 	tests/unit/test_signals \
+	tests/unit/test_site \
+	tests/unit/test_site_change \
+	tests/unit/test_site_file \
+	tests/unit/test_site_pending \
+	tests/unit/test_stack \
 	tests/unit/test_supervisor \
+	tests/unit/test_sync \
 	tests/unit/test_target \
 	tests/unit/test_thread_pool \
 	tests/unit/test_timeout_queue \
+	tests/unit/test_transport_socket \
 	tests/unit/test_work
 
 if HAVE_CMOCKA
@@ -39,7 +58,7 @@ else
 check-local: cmocka-missing
 endif
 
-LDADD = libtetrad.a $(LLHTTP_LIBS) $(CMOCKA_LIBS)
+LDADD = libtetrad.a $(LLHTTP_ARCHIVE) $(LLHTTP_LIBS) $(CMOCKA_LIBS)
 EXTRA_DIST += tests/unit
 
 .PHONY: cmocka-missing
@@ -53,3 +72,21 @@ tests_unit_test_scoreboard_LDADD = libprefork.a $(LDADD)
 
 tests_unit_test_thread_pool_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/models/threads
 tests_unit_test_thread_pool_LDADD = libthreads.a $(LDADD)
+
+tests_unit_test_context_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/models/greenthreads
+tests_unit_test_context_LDADD = libgreenthreads.a $(LDADD) -lm
+
+tests_unit_test_offload_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/models/greenthreads
+tests_unit_test_offload_LDADD = libgreenthreads.a $(LDADD)
+
+tests_unit_test_poller_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/models/greenthreads
+tests_unit_test_poller_LDADD = libgreenthreads.a $(LDADD)
+
+tests_unit_test_scheduler_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/models/greenthreads
+tests_unit_test_scheduler_LDADD = libgreenthreads.a $(LDADD)
+
+tests_unit_test_stack_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/models/greenthreads
+tests_unit_test_stack_LDADD = libgreenthreads.a $(LDADD)
+
+tests_unit_test_sync_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/models/greenthreads
+tests_unit_test_sync_LDADD = libgreenthreads.a $(LDADD)
