@@ -17,7 +17,8 @@ enum {
      * the copy would cost more than the second piece of a send. */
     FILE_COPY_MAX = 16 * 1024,
     FILE_ETAG_MAX = 40, /* two numbers of 16 digits, a dash, quotes, some room */
-    FILE_FIELDS_MAX = 1024
+    /* What the operator may add, and as much again as the rest can be. */
+    FILE_FIELDS_MAX = 4096 + 1024
 };
 
 /* Plain counts for one thread, atomic ones for several. */
@@ -31,12 +32,13 @@ struct file_count {
 struct file_version {
     struct file_count count;
     struct file_identity identity;
-    bool racy;           /* a later change may not show in the identity: load it again */
-    int fd;              /* owned; -1: the bytes are in memory */
-    char *content;       /* owned; NULL: no bytes, or they are in the blocks */
-    const char *type;    /* borrowed from the table of media types */
-    bool has_validators; /* ETag and Last-Modified are sent */
-    unsigned etag_len;
+    bool racy;        /* a later change may not show in the identity: load it again */
+    int fd;           /* owned; -1: the bytes are in memory */
+    char *content;    /* owned; NULL: no bytes, or they are in the blocks */
+    const char *type; /* borrowed from the table of media types */
+    struct slice cache_control; /* borrowed from the site */
+    bool has_validators;        /* ETag and Last-Modified are sent */
+    unsigned etag_len;          /* 0: no ETag all the same */
     char etag[FILE_ETAG_MAX];
 };
 

@@ -40,6 +40,7 @@ LAYER_2 = \
 	server/file_resolve.c server/file_resolve.h \
 	server/file_watch.c server/file_watch.h \
 	server/site.c server/site.h \
+	server/site_fields.c \
 	server/site_file.c \
 	server/site_find.c \
 	server/site_internal.h \

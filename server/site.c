@@ -1,8 +1,6 @@
 /* The site's life, and the first look at a request: what needs no file. See site.h. */
 #include "site.h"
 
-#include "config.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -57,25 +55,6 @@ static unsigned kept_open_limit(void)
     return share > KEPT_OPEN_MAX ? KEPT_OPEN_MAX : (unsigned)share;
 }
 
-static void set_server(struct site *site)
-{
-    int n = 0;
-
-    switch (site->options.server_header) {
-    case SITE_SERVER_OFF:
-        break;
-    case SITE_SERVER_NAME:
-        n = snprintf(site->server_text, sizeof site->server_text, "Server: tetrad\r\n");
-        break;
-    case SITE_SERVER_FULL:
-        n = snprintf(site->server_text, sizeof site->server_text,
-                     "Server: tetrad/" PACKAGE_VERSION " (%.64s)\r\n",
-                     site->options.model);
-        break;
-    }
-    site->server = (struct slice){ site->server_text, (size_t)n };
-}
-
 static int open_store(struct site_store *store, struct site *site,
                       enum file_sharing sharing)
 {
@@ -103,7 +82,9 @@ static int fill(struct site *site)
         error = file_root_open(&site->root, site->options.root, site->options.symlinks);
     }
     if (error == 0) {
-        set_server(site);
+        error = site_fields_build(site);
+    }
+    if (error == 0) {
         error = site_pages_build(site);
     }
     if (error == 0) {
@@ -148,6 +129,7 @@ void site_close(struct site *site)
     file_watch_close(site->watch);
     close_store(&site->shared);
     free(site->pages);
+    site_fields_free(site);
     file_root_put(site->root);
     free(site);
 }

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "http_date.h"
-#include "mime.h"
 #include "precondition.h"
 #include "site_internal.h"
 
@@ -23,12 +22,6 @@ static void put_line(struct file_fields *fields, const char *name, struct slice 
     }
 }
 
-/* May be kept, but is asked for again each time. */
-static struct slice cache_rule(void)
-{
-    return SLICE("no-cache");
-}
-
 static void put_validator(struct file_fields *fields, const struct file_version *version,
                           int64_t second)
 {
@@ -43,10 +36,10 @@ static void put_validator(struct file_fields *fields, const struct file_version 
 static void render_fields(const struct site *site, const struct file_version *version,
                           int64_t second, struct file_fields *fields)
 {
-    memcpy(fields->text, site->server_text, site->server.len);
-    fields->len = site->server.len;
-    put_line(fields, "Cache-Control", cache_rule(), "");
-    if (version->has_validators) {
+    memcpy(fields->text, site->common_text, site->common.len);
+    fields->len = site->common.len;
+    put_line(fields, "Cache-Control", version->cache_control, "");
+    if (version->etag_len > 0) {
         put_line(fields, "ETag", (struct slice){ version->etag, version->etag_len }, "");
     }
     fields->unmodified_len = fields->len;
@@ -55,7 +48,7 @@ static void render_fields(const struct site *site, const struct file_version *ve
     put_line(fields, "X-Content-Type-Options", SLICE("nosniff"), "");
     fields->untyped_len = fields->len;
     put_line(fields, "Content-Type", slice_of(version->type),
-             mime_has_charset(version->type) ? "; charset=utf-8" : "");
+             site_fields_charset(site, version->type));
 }
 
 struct file_block *site_file_block(struct site_view *view, struct file_version *version,

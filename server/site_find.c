@@ -167,13 +167,35 @@ static void answer_failed(struct site_view *view, const struct request *request,
     answer_refusal(view, request, key, status, response);
 }
 
-static const char *type_of(const struct file_resolution *resolution)
+static const char *type_of(const struct site *site,
+                           const struct file_resolution *resolution)
 {
     struct slice path = file_resolution_path(resolution);
     const char *slash = memrchr(path.base, '/', path.len);
     const char *name = slash == NULL ? path.base : slash + 1;
 
-    return mime_type(NULL, (struct slice){ name, (size_t)(path.base + path.len - name) });
+    return mime_type(site->options.types,
+                     (struct slice){ name, (size_t)(path.base + path.len - name) });
+}
+
+/* NULL without memory. */
+static struct file_version *version_of(const struct site_view *view,
+                                       struct file_resolution *resolution)
+{
+    const struct site *site = view->site;
+    struct file_version *version = file_version_new(
+        view->sharing, &resolution->identity, file_resolution_take_content(resolution),
+        file_resolution_take_fd(resolution), type_of(site, resolution));
+
+    if (version != NULL) {
+        version->racy = resolution->racy;
+        version->cache_control =
+            site_fields_cache(site, file_resolution_path(resolution).base);
+        if (site->options.no_etag) {
+            version->etag_len = 0;
+        }
+    }
+    return version;
 }
 
 static void answer_found(struct site_view *view, const struct request *request,
@@ -181,13 +203,10 @@ static void answer_found(struct site_view *view, const struct request *request,
                          struct response *response)
 {
     struct file_check check = { resolution->asked_ms, resolution->generation };
-    struct file_version *version = file_version_new(
-        view->sharing, &resolution->identity, file_resolution_take_content(resolution),
-        file_resolution_take_fd(resolution), type_of(resolution));
+    struct file_version *version = version_of(view, resolution);
     struct file_block *block = NULL;
 
     if (version != NULL) {
-        version->racy = resolution->racy;
         block = site_file_block(view, version, NULL);
         file_version_put(version);
     }

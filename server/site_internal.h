@@ -1,6 +1,6 @@
 /* The inside of the site, for its own files: site.c (life and methods), site_find.c (from
  * a path to a file), site_file.c (from a file to an answer), site_multipart.c,
- * site_page.c (refusals and redirects). */
+ * site_page.c (refusals and redirects), site_fields.c (what options add to fields). */
 #ifndef TETRAD_SITE_INTERNAL_H
 #define TETRAD_SITE_INTERNAL_H
 
@@ -11,9 +11,11 @@
 #include "range.h"
 #include "site.h"
 #include "site_root.h"
+#include "site_rules.h"
 
 enum {
     SITE_SERVER_MAX = 128, /* the whole Server field line */
+    SITE_COMMON_MAX = SITE_SERVER_MAX + SITE_RULES_HEADERS_MAX,
     /* Location: a path with each byte escaped, a query, and the name around them. */
     SITE_MORE_MAX = 3 * PATH_MAX + REQUEST_TARGET_MAX + 64
 };
@@ -38,8 +40,11 @@ struct site {
     struct file_watch *watch; /* owned; NULL: no hints */
     struct file_root *root;   /* owned reference: the first opening */
     struct site_store shared; /* for the views that share */
-    struct slice server;      /* the Server field line, or empty */
-    char server_text[SITE_SERVER_MAX];
+    struct slice common;      /* field lines of every answer: Server, and those added */
+    char common_text[SITE_COMMON_MAX];
+    char charset[SITE_RULES_CHARSET_MAX + 16]; /* behind a type of text: "; charset=x" */
+    struct site_cache_rule *cache_rules;       /* owned; the first that matches counts */
+    unsigned cache_rule_count;
     struct site_page *pages; /* owned, with their texts behind them */
     unsigned page_count;
 };
@@ -65,6 +70,18 @@ struct site_view {
 /* site_find.c: answers GET and HEAD; *work as in site_handle. */
 enum site_result site_find(struct site_view *view, const struct request *request,
                            struct work **work, struct response *response);
+
+/* site_fields.c. */
+
+/* 0, -ENOMEM, or what site_rules.h says of a rule that is none. */
+int site_fields_build(struct site *site) MUST_CHECK;
+void site_fields_free(struct site *site);
+
+/* The value of Cache-Control for the file at this path below the root. */
+struct slice site_fields_cache(const struct site *site, const char *path);
+
+/* What Content-Type says behind the type: "; charset=x", or nothing. */
+const char *site_fields_charset(const struct site *site, const char *type);
 
 /* site_file.c. */
 

@@ -11,10 +11,10 @@
 enum {
     STATUS_MIN = 200,
     STATUS_MAX = 599,
-    /* The longest reason phrase thrice, and the text around it. */
-    PAGE_FIELDS_MAX = 256 + SITE_SERVER_MAX,
-    PAGE_BODY_MAX = 320,
-    PAGE_ROOM = PAGE_FIELDS_MAX + PAGE_BODY_MAX
+    /* Beside the field lines of every answer. */
+    PAGE_FIELDS_MAX = 256,
+    /* The longest reason phrase twice, and the text around it. */
+    PAGE_BODY_MAX = 320
 };
 
 /* Field lines that belong to one status. */
@@ -43,15 +43,20 @@ static bool has_page(unsigned status)
            (status == 204 || status == 301 || status >= 400);
 }
 
-/* One page; its texts go to `to`, PAGE_ROOM bytes. */
+static size_t page_room(const struct site *site)
+{
+    return site->common.len + PAGE_FIELDS_MAX + PAGE_BODY_MAX;
+}
+
+/* One page; its texts go to `to`, page_room bytes. */
 static struct site_page build(const struct site *site, unsigned status, char *to)
 {
     struct site_page page = { .status = status };
     const char *reason = response_reason(status);
     bool has_body = status != 204;
-    int n = snprintf(to, PAGE_FIELDS_MAX,
+    int n = snprintf(to, site->common.len + PAGE_FIELDS_MAX,
                      "%.*sCache-Control: %s\r\nX-Content-Type-Options: nosniff\r\n%s%s",
-                     (int)site->server.len, site->server.base, cache_rule_of(status),
+                     (int)site->common.len, site->common.base, cache_rule_of(status),
                      fields_of(status),
                      has_body ? "Content-Type: text/html; charset=utf-8\r\n" : "");
 
@@ -76,7 +81,7 @@ int site_pages_build(struct site *site)
     for (unsigned status = STATUS_MIN; status <= STATUS_MAX; status++) {
         count += has_page(status);
     }
-    site->pages = malloc(count * (sizeof(struct site_page) + PAGE_ROOM));
+    site->pages = malloc(count * (sizeof(struct site_page) + page_room(site)));
     if (site->pages == NULL) {
         return -ENOMEM;
     }
@@ -84,7 +89,7 @@ int site_pages_build(struct site *site)
     for (unsigned status = STATUS_MIN; status <= STATUS_MAX; status++) {
         if (has_page(status)) {
             site->pages[site->page_count++] = build(site, status, text);
-            text += PAGE_ROOM;
+            text += page_room(site);
         }
     }
     return 0;
