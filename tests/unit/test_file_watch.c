@@ -50,7 +50,7 @@ static uint64_t wait_for_step(const struct fixture *fixture, uint64_t before)
         if (file_watch_generation(fixture->watch) != before) {
             return file_watch_generation(fixture->watch);
         }
-        usleep(1000);
+        wait_a_moment();
     }
     fail_msg("no change was noticed");
     return before;
@@ -96,7 +96,7 @@ static void test_reading_is_no_change(void **state)
     /* Ten times the pause after which a step must have come. */
     for (unsigned i = 0; i < 100; i++) {
         assert_int_equal(file_watch_generation(fixture->watch), 0);
-        usleep(1000);
+        wait_a_moment();
     }
     tree_text(&fixture->tree, "dir/mark", "x");
     (void)wait_for_step(fixture, 0);
@@ -122,7 +122,7 @@ static void test_forked_child(void **state)
         }
         for (unsigned i = 0; i < 10000 && file_watch_generation(fixture->watch) == 0;
              i++) {
-            usleep(1000);
+            wait_a_moment();
         }
         status = file_watch_generation(fixture->watch) > 0 ? 0 : 1;
         file_watch_close(fixture->watch);

@@ -46,78 +46,90 @@ static int teardown(void **state)
     return 0;
 }
 
+struct status_case {
+    int line;
+    const char *target;
+    unsigned status;
+};
+
+static const struct status_case status_cases[] = {
+    { __LINE__, "/", 200 },
+    { __LINE__, "/a.txt", 200 },
+    { __LINE__, "/a.txt?query", 200 },
+    { __LINE__, "/%61.txt", 200 },
+    { __LINE__, "//a.txt", 200 },
+    { __LINE__, "/./dir/../a.txt", 200 },
+    { __LINE__, "/with%20space.txt", 200 },
+    { __LINE__, "/caf%C3%A9.txt", 200 },
+    { __LINE__, "/a+b.txt", 200 },
+    { __LINE__, "/a%2Bb.txt", 200 },
+    { __LINE__, "/a%20b.txt", 404 },
+    { __LINE__, "/dir/", 200 },
+    { __LINE__, "/dir/.", 200 },
+    { __LINE__, "/dir", 301 },
+    { __LINE__, "/bare", 301 },
+    { __LINE__, "/bare/", 404 },
+    { __LINE__, "/missing", 404 },
+    { __LINE__, "/a.txt/", 404 },
+    { __LINE__, "/a.txt/x", 404 },
+    { __LINE__, "/a.txt%20", 404 },
+    { __LINE__, "/a.txt.", 404 },
+    { __LINE__, "/dir%2Findex.html", 404 },
+    { __LINE__, "/x//%5c../%5c../etc/passwd", 404 },
+    { __LINE__, "/outside", 404 },
+    { __LINE__, "/loop", 404 },
+    { __LINE__, "/.hidden", 404 },
+    { __LINE__, "/%2ehidden", 404 },
+    { __LINE__, "/.well-known/x", 200 },
+    { __LINE__, "/fifo", 403 },
+    { __LINE__, "/socket", 403 },
+    { __LINE__, "/fifo/", 404 },
+    { __LINE__, "/..", 400 },
+    { __LINE__, "/%2e%2e/%2e%2e/etc/passwd", 400 },
+    { __LINE__, "/a.txt%00", 400 },
+    { __LINE__, "/%", 400 },
+    { __LINE__, "/%zz", 400 },
+};
+
+/* HEAD has the fields of GET, the length included, and no body. */
+static void check_status(struct site_fixture *fixture, const struct status_case *expected)
+{
+    struct answer answer = get(fixture, expected->target);
+    struct answer head = ask(fixture, METHOD_HEAD, expected->target, "");
+
+    CHECK_CASE(expected->line, expected->target, answer.status == expected->status);
+    CHECK_CASE(expected->line, expected->target, !answer.close);
+    CHECK_CASE(expected->line, expected->target, head.status == answer.status);
+    CHECK_CASE(expected->line, expected->target, head.len == 0);
+    CHECK_CASE(expected->line, expected->target,
+               head.content_length == answer.content_length);
+    CHECK_CASE(expected->line, expected->target, head.head_len == answer.head_len);
+    answer_free(&answer);
+    answer_free(&head);
+}
+
+/* The second round is answered by what the first one left in the cache. */
 static void test_statuses(void **state)
 {
-    char long_name[301];
-    char long_path[6002];
-    const struct {
-        int line;
-        const char *target;
-        unsigned status;
-    } cases[] = {
-        { __LINE__, "/", 200 },
-        { __LINE__, "/a.txt", 200 },
-        { __LINE__, "/a.txt?query", 200 },
-        { __LINE__, "/%61.txt", 200 },
-        { __LINE__, "//a.txt", 200 },
-        { __LINE__, "/./dir/../a.txt", 200 },
-        { __LINE__, "/with%20space.txt", 200 },
-        { __LINE__, "/caf%C3%A9.txt", 200 },
-        { __LINE__, "/a+b.txt", 200 },
-        { __LINE__, "/a%2Bb.txt", 200 },
-        { __LINE__, "/a%20b.txt", 404 },
-        { __LINE__, "/dir/", 200 },
-        { __LINE__, "/dir/.", 200 },
-        { __LINE__, "/dir", 301 },
-        { __LINE__, "/bare", 301 },
-        { __LINE__, "/bare/", 404 },
-        { __LINE__, "/missing", 404 },
-        { __LINE__, "/a.txt/", 404 },
-        { __LINE__, "/a.txt/x", 404 },
-        { __LINE__, "/a.txt%20", 404 },
-        { __LINE__, "/a.txt.", 404 },
-        { __LINE__, "/dir%2Findex.html", 404 },
-        { __LINE__, "/x//%5c../%5c../etc/passwd", 404 },
-        { __LINE__, "/outside", 404 },
-        { __LINE__, "/loop", 404 },
-        { __LINE__, "/.hidden", 404 },
-        { __LINE__, "/%2ehidden", 404 },
-        { __LINE__, "/.well-known/x", 200 },
-        { __LINE__, "/fifo", 403 },
-        { __LINE__, "/socket", 403 },
-        { __LINE__, "/fifo/", 404 },
-        { __LINE__, "/..", 400 },
-        { __LINE__, "/%2e%2e/%2e%2e/etc/passwd", 400 },
-        { __LINE__, "/a.txt%00", 400 },
-        { __LINE__, "/%", 400 },
-        { __LINE__, "/%zz", 400 },
-        { __LINE__, long_name, 404 },
-        { __LINE__, long_path, 404 },
-    };
-
-    memset(long_name, 'n', sizeof long_name - 1);
-    long_name[0] = '/';
-    long_name[sizeof long_name - 1] = '\0';
-    memset(long_path, 'p', sizeof long_path - 1);
-    long_path[0] = '/';
-    long_path[sizeof long_path - 1] = '\0';
-    /* The second round is answered by what the first one left in the cache. */
     for (unsigned round = 0; round < 2; round++) {
-        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-            struct answer answer = get(*state, cases[i].target);
-            struct answer head = ask(*state, METHOD_HEAD, cases[i].target, "");
-
-            CHECK_CASE(cases[i].line, cases[i].target, answer.status == cases[i].status);
-            CHECK_CASE(cases[i].line, cases[i].target, !answer.close);
-            /* HEAD has the fields of GET, the length included, and no body. */
-            CHECK_CASE(cases[i].line, cases[i].target, head.status == answer.status);
-            CHECK_CASE(cases[i].line, cases[i].target, head.len == 0);
-            CHECK_CASE(cases[i].line, cases[i].target,
-                       head.content_length == answer.content_length);
-            CHECK_CASE(cases[i].line, cases[i].target, head.head_len == answer.head_len);
-            answer_free(&answer);
-            answer_free(&head);
+        for (size_t i = 0; i < sizeof status_cases / sizeof status_cases[0]; i++) {
+            check_status(*state, &status_cases[i]);
         }
+    }
+}
+
+static void test_names_too_long(void **state)
+{
+    static const size_t lengths[] = { 257, 4094, 4095, 4096, 4097, 8000 };
+
+    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
+        char target[8001];
+
+        memset(target, 'n', lengths[i]);
+        target[0] = '/';
+        target[lengths[i]] = '\0';
+        check_status(*state, &(struct status_case){ __LINE__, target, 404 });
+        check_status(*state, &(struct status_case){ __LINE__, target, 404 });
     }
 }
 
@@ -461,6 +473,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_statuses, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_names_too_long, setup, teardown),
         cmocka_unit_test_setup_teardown(test_decoded_once_and_kept_apart, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(test_spellings_share_one_entry, setup, teardown),

@@ -156,7 +156,7 @@ static void test_hint(void **state)
     tree_rename(&fixture->tree, "new", "root/a.txt");
     for (unsigned i = 0; !seen && i < 10000; i++) {
         seen = gives(fixture, "/a.txt", "other");
-        usleep(1000);
+        wait_a_moment();
     }
     assert_true(seen);
 }

@@ -142,6 +142,12 @@ static inline void tree_rights_again(void)
     assert_int_equal(seteuid(getuid()), 0);
 }
 
+/* Between two looks at a condition. */
+static inline void wait_a_moment(void)
+{
+    usleep(1000);
+}
+
 /* Descriptors that are open in this process. */
 static inline unsigned tree_open_descriptors(void)
 {
