@@ -22,7 +22,7 @@ enum {
     READY_MIN = 4,    /* kept ready even with fewer workers: a page load brings several
                          connections at once */
     LOOK_MS = 1000,   /* how often the pool's size is looked at without a cause */
-    PATIENCE_MS = 20, /* at the limit a connection may wait so long for the context of a
+    PATIENCE_MS = 50, /* at the limit a connection may wait so long for the context of a
                          client that is just leaving */
     OWN_FDS = 3
 };
@@ -138,7 +138,7 @@ static int poll_timeout(uint64_t due_ms)
  * back. */
 static void refuse(struct supervisor *supervisor)
 {
-    enum { AT_ONCE = 16 };
+    enum { AT_ONCE = REFUSER_MAX };
     uint64_t now_ms = clock_now_ms();
 
     if (supervisor->refuse_ms == 0) {

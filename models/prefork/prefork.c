@@ -2,7 +2,6 @@
  * children; the supervisor says when. It must never serve a connection itself. */
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -48,7 +47,8 @@ static void become_child(struct prefork *prefork, int slot, pid_t parent)
     (void)sigprocmask(SIG_SETMASK, &prefork->mask, NULL);
     close(prefork->child_fd);
     supervisor_in_child(prefork->supervisor);
-    exit(child_run(&child));
+    /* Not exit: what the parent registered, buffered or opened is not the child's to end. */
+    _exit(child_run(&child));
 }
 
 static int start(void *pool)
@@ -64,7 +64,6 @@ static int start(void *pool)
     pid_t parent = getpid();
     sigfillset(&all);
     (void)sigprocmask(SIG_SETMASK, &all, &before);
-    fflush(NULL);
     pid_t pid = fork();
     if (pid == 0)
         become_child(prefork, slot, parent);
