@@ -37,6 +37,7 @@ struct file_version {
     char *content;    /* owned; NULL: no bytes, or they are in the blocks */
     const char *type; /* borrowed from the table of media types */
     struct slice cache_control; /* borrowed from the site */
+    bool by_accept;             /* another Accept field could give another answer */
     bool has_validators;        /* ETag and Last-Modified are sent */
     unsigned etag_len;          /* 0: no ETag all the same */
     char etag[FILE_ETAG_MAX];

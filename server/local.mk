@@ -47,7 +47,8 @@ LAYER_2 = \
 	server/site_multipart.c \
 	server/site_page.c \
 	server/site_root.c server/site_root.h \
-	server/site_rules.c server/site_rules.h
+	server/site_rules.c server/site_rules.h \
+	server/site_spa.c
 
 # Connection.
 LAYER_3 = \

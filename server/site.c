@@ -81,6 +81,9 @@ static int fill(struct site *site)
     if (error == 0) {
         error = file_root_open(&site->root, site->options.root, site->options.symlinks);
     }
+    if (error == 0 && site->options.spa != NULL) {
+        error = site_rules_path(site->options.spa, &site->spa);
+    }
     if (error == 0) {
         error = site_fields_build(site);
     }

@@ -39,6 +39,9 @@ static void render_fields(const struct site *site, const struct file_version *ve
     memcpy(fields->text, site->common_text, site->common.len);
     fields->len = site->common.len;
     put_line(fields, "Cache-Control", version->cache_control, "");
+    if (version->by_accept) {
+        put_line(fields, "Vary", SLICE("Accept"), "");
+    }
     if (version->etag_len > 0) {
         put_line(fields, "ETag", (struct slice){ version->etag, version->etag_len }, "");
     }

@@ -8,8 +8,9 @@
 #include "site_internal.h"
 #include "target.h"
 
-/* Each round but the last was spoiled by another thread, or by descriptors running out. */
-enum { ROUNDS_MAX = 4 };
+/* Each round but the last was spoiled by another thread, or by descriptors running out, or
+ * it found that the page for missing ones is to be looked for. */
+enum { ROUNDS_MAX = 5 };
 
 /* ---- out of the cache */
 
@@ -41,11 +42,31 @@ static void answer_block(struct site_view *view, const struct request *request,
     site_file_answer(view, request, block, response);
 }
 
-/* True if the answer is made. Else *stale is what is kept but too old to be trusted, with
- * a reference, or NULL. */
-static bool answer_kept(struct site_view *view, const struct request *request,
-                        struct slice key, struct file_block **stale,
-                        struct response *response)
+enum step {
+    STEP_ANSWERED,
+    STEP_PENDING,
+    STEP_RESOLVED,
+    STEP_AGAIN,   /* the question is to be asked again */
+    STEP_MISSING, /* the page for missing ones is to be asked for instead */
+    STEP_NOTHING  /* nothing is known yet */
+};
+
+/* Answers with a refusal, unless there is a page for what is missing. */
+static enum step refuse(struct site_view *view, const struct request *request,
+                        struct slice key, unsigned status, struct response *response)
+{
+    if (status == 404 && site_spa_applies(view->site, request, key)) {
+        return STEP_MISSING;
+    }
+    answer_refusal(view, request, key, status, response);
+    return STEP_ANSWERED;
+}
+
+/* STEP_NOTHING: *stale is what is kept but too old to be trusted, with a reference, or
+ * NULL. */
+static enum step answer_kept(struct site_view *view, const struct request *request,
+                             struct slice key, struct file_block **stale,
+                             struct response *response)
 {
     struct file_cache_hit hit;
 
@@ -53,19 +74,18 @@ static bool answer_kept(struct site_view *view, const struct request *request,
     switch (file_cache_find(view->store->cache, key, view->check,
                             view->site->options.revalidate_ms, &hit)) {
     case FILE_CACHE_MISS:
-        return false;
+        return STEP_NOTHING;
     case FILE_CACHE_STALE:
         *stale = hit.block;
-        return false;
+        return STEP_NOTHING;
     case FILE_CACHE_FRESH:
         break;
     }
     if (hit.block == NULL) {
-        answer_refusal(view, request, key, (unsigned)hit.refusal, response);
-    } else {
-        answer_block(view, request, key, hit.block, response);
+        return refuse(view, request, key, (unsigned)hit.refusal, response);
     }
-    return true;
+    answer_block(view, request, key, hit.block, response);
+    return STEP_ANSWERED;
 }
 
 /* ---- the path */
@@ -153,18 +173,21 @@ static struct file_resolution *ask(struct site_view *view, const struct name *na
 
 /* Refusals that a look at the file system gave; what the server lacked is no property of
  * the path, and is not remembered. */
-static void answer_failed(struct site_view *view, const struct request *request,
-                          const struct file_resolution *resolution, struct slice key,
-                          struct response *response)
+static enum step answer_failed(struct site_view *view, const struct request *request,
+                               const struct file_resolution *resolution, struct slice key,
+                               struct response *response)
 {
     struct file_check check = { resolution->asked_ms, resolution->generation };
     unsigned status =
         resolution->outcome == FILE_DIRECTORY ? 301 : status_of(resolution->error);
 
+    if (status == 301 && site_spa_is_key(key)) {
+        status = 404;
+    }
     if (status < 500) {
         file_cache_refuse(view->store->cache, key, (int)status, check);
     }
-    answer_refusal(view, request, key, status, response);
+    return refuse(view, request, key, status, response);
 }
 
 static const char *type_of(const struct site *site,
@@ -191,6 +214,7 @@ static struct file_version *version_of(const struct site_view *view,
         version->racy = resolution->racy;
         version->cache_control =
             site_fields_cache(site, file_resolution_path(resolution).base);
+        version->by_accept = site_spa_is_key(file_resolution_key(resolution));
         if (site->options.no_etag) {
             version->etag_len = 0;
         }
@@ -218,10 +242,9 @@ static void answer_found(struct site_view *view, const struct request *request,
     site_file_answer(view, request, block, response);
 }
 
-/* True if the answer is made; else the question is to be asked again. */
-static bool settle(struct site_view *view, const struct request *request,
-                   struct file_resolution *resolution, bool last,
-                   struct response *response)
+static enum step settle(struct site_view *view, const struct request *request,
+                        struct file_resolution *resolution, bool last,
+                        struct response *response)
 {
     struct slice key = file_resolution_key(resolution);
     struct file_check check = { resolution->asked_ms, resolution->generation };
@@ -234,52 +257,71 @@ static bool settle(struct site_view *view, const struct request *request,
     case FILE_FAILED:
         if ((resolution->error == -EMFILE || resolution->error == -ENFILE) && !last &&
             file_cache_drop_descriptors(view->store->cache)) {
-            return false;
+            return STEP_AGAIN;
         }
-        answer_failed(view, request, resolution, key, response);
-        return true;
+        return answer_failed(view, request, resolution, key, response);
     case FILE_DIRECTORY:
-        answer_failed(view, request, resolution, key, response);
-        return true;
+        return answer_failed(view, request, resolution, key, response);
     case FILE_UNCHANGED:
         block = file_cache_confirm(view->store->cache, key, resolution->known, check);
-        if (block != NULL) {
-            answer_block(view, request, key, block, response);
+        if (block == NULL) {
+            return STEP_AGAIN;
         }
-        return block != NULL;
+        answer_block(view, request, key, block, response);
+        break;
     case FILE_FOUND:
         answer_found(view, request, resolution, key, response);
-        return true;
+        break;
     }
-    return true;
+    return STEP_ANSWERED;
 }
 
 /* ---- all together */
 
-enum step { STEP_ANSWERED, STEP_PENDING, STEP_RESOLVED };
-
-/* Answers from the cache, or begins a resolution. */
-static enum step begin(struct site_view *view, const struct request *request,
-                       struct file_resolution **resolution, struct response *response)
+/* By the request's own path: from the cache, or to a name to ask for. */
+static enum step begin_path(struct site_view *view, const struct request *request,
+                            struct name *name, struct file_block **stale,
+                            struct response *response)
 {
     bool plain = memchr(request->path.base, '%', request->path.len) == NULL;
-    struct file_block *stale = NULL;
-    struct name name;
+    enum step step = STEP_NOTHING;
     unsigned status;
 
     /* A key is a decoded path, so a path with an escape must not be looked up as it is. */
-    if (plain && answer_kept(view, request, request->path, &stale, response)) {
-        return STEP_ANSWERED;
+    if (plain) {
+        step = answer_kept(view, request, request->path, stale, response);
     }
-    status = decode(view, request->path, &name);
+    if (step != STEP_NOTHING) {
+        return step;
+    }
+    status = decode(view, request->path, name);
     if (status != 0) {
-        file_block_put(stale);
+        file_block_put(*stale);
         site_page_answer(view, request, status, response);
         return STEP_ANSWERED;
     }
-    if (!(plain && slice_equal(name.key, request->path)) &&
-        answer_kept(view, request, name.key, &stale, response)) {
-        return STEP_ANSWERED;
+    return plain && slice_equal(name->key, request->path)
+               ? STEP_NOTHING
+               : answer_kept(view, request, name->key, stale, response);
+}
+
+/* Answers from the cache, or begins a resolution. */
+static enum step begin(struct site_view *view, const struct request *request,
+                       bool missing, struct file_resolution **resolution,
+                       struct response *response)
+{
+    struct file_block *stale = NULL;
+    struct name name;
+    enum step step;
+
+    if (missing) {
+        name = (struct name){ .key = site_spa_key(), .path = view->site->spa };
+        step = answer_kept(view, request, name.key, &stale, response);
+    } else {
+        step = begin_path(view, request, &name, &stale, response);
+    }
+    if (step != STEP_NOTHING) {
+        return step;
     }
     *resolution = ask(view, &name, stale);
     if (*resolution == NULL) {
@@ -298,27 +340,27 @@ enum site_result site_find(struct site_view *view, const struct request *request
                            struct work **work, struct response *response)
 {
     struct file_resolution *resolution = (struct file_resolution *)*work;
-    bool answered = false;
+    bool missing = resolution != NULL && site_spa_is_key(file_resolution_key(resolution));
+    enum step step = resolution != NULL ? STEP_RESOLVED : STEP_AGAIN;
 
     *work = NULL;
-    for (unsigned round = 1; !answered && round <= ROUNDS_MAX; round++) {
-        if (resolution == NULL) {
-            switch (begin(view, request, &resolution, response)) {
-            case STEP_ANSWERED:
-                return SITE_READY;
-            case STEP_PENDING:
-                *work = &resolution->work;
-                return SITE_PENDING;
-            case STEP_RESOLVED:
-                break;
-            }
+    for (unsigned round = 1; round <= ROUNDS_MAX; round++) {
+        if (step != STEP_RESOLVED) {
+            step = begin(view, request, missing, &resolution, response);
         }
-        answered = settle(view, request, resolution, round == ROUNDS_MAX, response);
-        file_resolution_put(resolution);
-        resolution = NULL;
+        if (step == STEP_RESOLVED) {
+            step = settle(view, request, resolution, round == ROUNDS_MAX, response);
+            file_resolution_put(resolution);
+        }
+        if (step == STEP_ANSWERED) {
+            return SITE_READY;
+        }
+        if (step == STEP_PENDING) {
+            *work = &resolution->work;
+            return SITE_PENDING;
+        }
+        missing = missing || step == STEP_MISSING;
     }
-    if (!answered) {
-        site_page_answer(view, request, 503, response);
-    }
+    site_page_answer(view, request, 503, response);
     return SITE_READY;
 }

@@ -1,6 +1,7 @@
 /* The inside of the site, for its own files: site.c (life and methods), site_find.c (from
  * a path to a file), site_file.c (from a file to an answer), site_multipart.c,
- * site_page.c (refusals and redirects), site_fields.c (what options add to fields). */
+ * site_page.c (refusals and redirects), site_fields.c (what options add to fields),
+ * site_spa.c (a page for what is missing). */
 #ifndef TETRAD_SITE_INTERNAL_H
 #define TETRAD_SITE_INTERNAL_H
 
@@ -45,6 +46,7 @@ struct site {
     char charset[SITE_RULES_CHARSET_MAX + 16]; /* behind a type of text: "; charset=x" */
     struct site_cache_rule *cache_rules;       /* owned; the first that matches counts */
     unsigned cache_rule_count;
+    struct slice spa;        /* the path of the page for what is missing; empty: none */
     struct site_page *pages; /* owned, with their texts behind them */
     unsigned page_count;
 };
@@ -82,6 +84,18 @@ struct slice site_fields_cache(const struct site *site, const char *path);
 
 /* What Content-Type says behind the type: "; charset=x", or nothing. */
 const char *site_fields_charset(const struct site *site, const char *type);
+
+/* site_spa.c. */
+
+/* True if a request for what is missing under this key gets the page instead. Never for
+ * the page itself. */
+bool site_spa_applies(const struct site *site, const struct request *request,
+                      struct slice key);
+
+/* The name of the page in the cache, which is that of no path: it says that it depends on
+ * the request, and the same file asked for by its path does not. */
+struct slice site_spa_key(void);
+bool site_spa_is_key(struct slice key);
 
 /* site_file.c. */
 
