@@ -76,6 +76,7 @@ LAYER_4 = \
 	server/refuser.c server/refuser.h \
 	server/serve_blocking.c server/serve_blocking.h \
 	server/signals.c server/signals.h \
+	server/site_setup.c server/site_setup.h \
 	server/supervisor.c server/supervisor.h
 
 noinst_LIBRARIES += libtetrad.a

@@ -20,6 +20,7 @@
 #include "options.h"
 #include "signals.h"
 #include "site.h"
+#include "site_setup.h"
 
 enum {
     EXIT_USAGE = 2,
@@ -149,35 +150,6 @@ static bool settle_connections(struct options *options, const struct model *mode
     return true;
 }
 
-/* NULL after saying why. */
-static struct site *open_site(const struct options *options)
-{
-    struct site_options site_options = {
-        .root = options->root,
-        .index = options->index,
-        .listing = options->listing,
-        .symlinks = options->symlinks,
-        .dotfiles = options->dotfiles,
-        .charset = options->charset,
-        .headers = { options->headers.values, options->headers.count },
-        .cache_rules = { options->cache_rules.values, options->cache_rules.count },
-        .spa = options->spa,
-        .no_etag = options->no_etag,
-        .revalidate_ms = options->revalidate_ms,
-        .cache_bytes = options->cache_bytes,
-        .server_header = options->server_header,
-        .model = options->model,
-    };
-    struct site *site = NULL;
-    int result = site_open(&site, &site_options);
-
-    if (result == 0)
-        return site;
-    log_write(LOG_LEVEL_ERROR, "cannot serve %.500s: %s", options->root,
-              strerror(-result));
-    return NULL;
-}
-
 /* True if nobody but this machine can connect, and over TCP, where that may be news. */
 static bool only_loopback(const struct options *options)
 {
@@ -208,7 +180,12 @@ static void announce(const struct options *options, const struct server *server)
 
         len = (size_t)added < sizeof(urls) - len ? len + (size_t)added : sizeof(urls) - 1;
     }
-    if (!site_has_index(server->site))
+    if (options->spa != NULL && !site_has_spa(server->site)) {
+        log_write(LOG_LEVEL_INFO,
+                  "--spa=%.*s: no such file yet, so that missing pages are 404",
+                  ROOT_TEXT_MAX, options->spa);
+    }
+    if (options->spa == NULL && !site_has_index(server->site))
         log_write(
             LOG_LEVEL_INFO,
             "%.*s has no index file (%s), so that / is not found; --index names one",
@@ -237,12 +214,15 @@ static int serve(const struct options *options, const struct model *model, int s
         .max_requests = options->max_requests,
     };
     struct server server = { .options = options, .limits = &limits, .stop_fd = stop_fd };
+    struct site_setup setup;
     char error[ERROR_MAX];
     int status = EXIT_FAILURE;
 
-    server.site = open_site(options);
-    if (server.site == NULL)
-        return EXIT_FAILURE;
+    if (site_setup_open(&setup, options, error, sizeof(error)) != 0) {
+        log_write(LOG_LEVEL_ERROR, "%s", error);
+        goto out;
+    }
+    server.site = setup.site;
     if (listener_open(&server.listener, options, error, sizeof(error)) < 0) {
         log_write(LOG_LEVEL_ERROR, "%s", error);
         goto out;
@@ -251,7 +231,7 @@ static int serve(const struct options *options, const struct model *model, int s
     status = model->run(&server);
     listener_close(server.listener, true);
 out:
-    site_close(server.site);
+    site_setup_close(&setup);
     return status;
 }
 

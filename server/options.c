@@ -110,7 +110,7 @@ static bool store(struct parsing *parsing, const struct option_row *row, const c
     else if (result == -EMSGSIZE)
         snprintf(reason, sizeof(reason), "too long together with those before it");
     else if (result == -EPERM)
-        snprintf(reason, sizeof(reason), "this is for the server to say");
+        snprintf(reason, sizeof(reason), "the server itself decides on this");
     else if (row->expected != NULL)
         snprintf(reason, sizeof(reason), "expected %s", row->expected);
     else

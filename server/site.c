@@ -131,16 +131,16 @@ void site_close(struct site *site)
     }
     file_watch_close(site->watch);
     close_store(&site->shared);
-    free(site->pages);
+    site_pages_free(site);
     site_fields_free(site);
     file_root_put(site->root);
     free(site);
 }
 
-bool site_has_index(const struct site *site)
+static bool leads_to_file(const struct site *site, struct slice path, bool directory)
 {
     struct file_resolution *resolution = file_resolution_new(
-        &site->place, file_root_get(site->root), SLICE("/"), SLICE(""), true);
+        &site->place, file_root_get(site->root), SLICE("/"), path, directory);
     bool found = false;
 
     if (resolution != NULL) {
@@ -149,6 +149,16 @@ bool site_has_index(const struct site *site)
         file_resolution_put(resolution);
     }
     return found;
+}
+
+bool site_has_index(const struct site *site)
+{
+    return leads_to_file(site, SLICE(""), true);
+}
+
+bool site_has_spa(const struct site *site)
+{
+    return site->spa.len > 0 && leads_to_file(site, site->spa, false);
 }
 
 struct site_view *site_view_open(struct site *site, enum site_sharing sharing,

@@ -47,8 +47,16 @@ struct site_view;
 int site_open(struct site **site, const struct site_options *options) MUST_CHECK;
 void site_close(struct site *site); /* NULL allowed */
 
+/* Before the first view: what "404=FILE" says (see site_rules.h) is done for this status.
+ * The file is read now, and never again. 0, -EINVAL: no such rule, or -errno of the file;
+ * -EXDEV: links lead out of the root, -EFBIG: over 64 KiB. */
+int site_set_error_page(struct site *site, const char *rule) MUST_CHECK;
+
 /* True if the root holds an index file, so that "/" is served. */
 bool site_has_index(const struct site *site);
+
+/* True if there is the page that options.spa names. */
+bool site_has_spa(const struct site *site);
 
 /* A cache of its own for each view (one kernel thread), or one shared by all views of the
  * site (threads). */

@@ -131,6 +131,15 @@ struct slice site_fields_cache(const struct site *site, const char *path)
     return SLICE("no-cache");
 }
 
+const char *site_fields_type(const struct site *site, struct slice path)
+{
+    const char *slash = memrchr(path.base, '/', path.len);
+    const char *name = slash == NULL ? path.base : slash + 1;
+
+    return mime_type(site->options.types,
+                     (struct slice){ name, (size_t)(path.base + path.len - name) });
+}
+
 const char *site_fields_charset(const struct site *site, const char *type)
 {
     return mime_has_charset(type) ? site->charset : "";

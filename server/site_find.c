@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "mime.h"
 #include "site_internal.h"
 #include "target.h"
 
@@ -190,17 +189,6 @@ static enum step answer_failed(struct site_view *view, const struct request *req
     return refuse(view, request, key, status, response);
 }
 
-static const char *type_of(const struct site *site,
-                           const struct file_resolution *resolution)
-{
-    struct slice path = file_resolution_path(resolution);
-    const char *slash = memrchr(path.base, '/', path.len);
-    const char *name = slash == NULL ? path.base : slash + 1;
-
-    return mime_type(site->options.types,
-                     (struct slice){ name, (size_t)(path.base + path.len - name) });
-}
-
 /* NULL without memory. */
 static struct file_version *version_of(const struct site_view *view,
                                        struct file_resolution *resolution)
@@ -208,7 +196,8 @@ static struct file_version *version_of(const struct site_view *view,
     const struct site *site = view->site;
     struct file_version *version = file_version_new(
         view->sharing, &resolution->identity, file_resolution_take_content(resolution),
-        file_resolution_take_fd(resolution), type_of(site, resolution));
+        file_resolution_take_fd(resolution),
+        site_fields_type(site, file_resolution_path(resolution)));
 
     if (version != NULL) {
         version->racy = resolution->racy;

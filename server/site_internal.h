@@ -30,7 +30,9 @@ struct site_store {
 /* A whole answer that depends on the status only. */
 struct site_page {
     unsigned status;
+    bool has_body;
     struct slice fields, body;
+    char *text, *content; /* owned: fields and body that come from a file; else NULL */
 };
 
 struct site {
@@ -82,6 +84,9 @@ void site_fields_free(struct site *site);
 /* The value of Cache-Control for the file at this path below the root. */
 struct slice site_fields_cache(const struct site *site, const char *path);
 
+/* The media type of a file, by the end of its path. */
+const char *site_fields_type(const struct site *site, struct slice path);
+
 /* What Content-Type says behind the type: "; charset=x", or nothing. */
 const char *site_fields_charset(const struct site *site, const char *type);
 
@@ -122,6 +127,7 @@ struct span site_file_span(const struct file_block *block,
 
 /* 0 or -ENOMEM. */
 int site_pages_build(struct site *site) MUST_CHECK;
+void site_pages_free(struct site *site);
 
 /* A refusal, or any answer that depends on the status only. */
 void site_page_answer(struct site_view *view, const struct request *request,

@@ -1,5 +1,6 @@
-/* Answers that need no file: refusals, redirects and OPTIONS. Their texts are made once,
- * for every status that has a reason phrase. It must never know a file. */
+/* Answers that need no look at a file: refusals, redirects and OPTIONS. Their texts are
+ * made once, for every status that has a reason phrase; the operator's own are read once,
+ * so that they are there when descriptors, memory or the disk are not. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,8 +12,8 @@
 enum {
     STATUS_MIN = 200,
     STATUS_MAX = 599,
-    /* Beside the field lines of every answer. */
-    PAGE_FIELDS_MAX = 256,
+    /* Beside the field lines of every answer; more than half for the media type. */
+    PAGE_FIELDS_MAX = 640,
     /* The longest reason phrase twice, and the text around it. */
     PAGE_BODY_MAX = 320
 };
@@ -48,21 +49,34 @@ static size_t page_room(const struct site *site)
     return site->common.len + PAGE_FIELDS_MAX + PAGE_BODY_MAX;
 }
 
-/* One page; its texts go to `to`, page_room bytes. */
+/* The field lines of a page, its type in two parts; type is NULL where there is no body. */
+static struct slice build_fields(const struct site *site, unsigned status,
+                                 const char *type, const char *charset, char *to)
+{
+    int n = snprintf(to, site->common.len + PAGE_FIELDS_MAX,
+                     "%.*sCache-Control: %s\r\nX-Content-Type-Options: nosniff\r\n%s",
+                     (int)site->common.len, site->common.base, cache_rule_of(status),
+                     fields_of(status));
+
+    if (type != NULL) {
+        n += snprintf(to + n, site->common.len + PAGE_FIELDS_MAX - (size_t)n,
+                      "Content-Type: %s%s\r\n", type, charset);
+    }
+    return (struct slice){ to, (size_t)n };
+}
+
+/* One page; its texts go to `to`, page_room bytes. What is written here is UTF-8, whatever
+ * the charset of the files is. */
 static struct site_page build(const struct site *site, unsigned status, char *to)
 {
-    struct site_page page = { .status = status };
+    struct site_page page = { .status = status, .has_body = status != 204 };
     const char *reason = response_reason(status);
-    bool has_body = status != 204;
-    int n = snprintf(to, site->common.len + PAGE_FIELDS_MAX,
-                     "%.*sCache-Control: %s\r\nX-Content-Type-Options: nosniff\r\n%s%s",
-                     (int)site->common.len, site->common.base, cache_rule_of(status),
-                     fields_of(status),
-                     has_body ? "Content-Type: text/html; charset=utf-8\r\n" : "");
+    int n;
 
-    page.fields = (struct slice){ to, (size_t)n };
-    if (has_body) {
-        to += n;
+    page.fields = build_fields(site, status, page.has_body ? "text/html" : NULL,
+                               "; charset=utf-8", to);
+    if (page.has_body) {
+        to += page.fields.len;
         n = snprintf(to, PAGE_BODY_MAX,
                      "<!DOCTYPE html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\">"
                      "<title>%u %s</title></head>\n<body><h1>%u %s</h1></body>\n"
@@ -95,15 +109,83 @@ int site_pages_build(struct site *site)
     return 0;
 }
 
-/* A status without a page is a fault of the server. */
-static const struct site_page *page_of(const struct site *site, unsigned status)
+void site_pages_free(struct site *site)
+{
+    for (unsigned i = 0; i < site->page_count; i++) {
+        free(site->pages[i].text);
+        free(site->pages[i].content);
+    }
+    free(site->pages);
+}
+
+/* NULL for a status that is never answered. */
+static struct site_page *find_page(const struct site *site, unsigned status)
 {
     for (unsigned i = 0; i < site->page_count; i++) {
         if (site->pages[i].status == status) {
             return &site->pages[i];
         }
     }
-    return page_of(site, 500);
+    return NULL;
+}
+
+/* Takes the bytes that were found for a page. */
+static int replace(struct site *site, struct site_page *page,
+                   struct file_resolution *resolution)
+{
+    const char *type = site_fields_type(site, file_resolution_path(resolution));
+    char *text = malloc(site->common.len + PAGE_FIELDS_MAX);
+
+    if (text == NULL) {
+        return -ENOMEM;
+    }
+    free(page->text);
+    free(page->content);
+    page->text = text;
+    page->content = file_resolution_take_content(resolution);
+    page->body = (struct slice){ page->content, (size_t)resolution->identity.size };
+    page->fields = build_fields(site, page->status, type, site_fields_charset(site, type),
+                                page->text);
+    return 0;
+}
+
+int site_set_error_page(struct site *site, const char *rule)
+{
+    struct file_resolution *resolution;
+    struct site_page *page;
+    struct slice path;
+    unsigned status;
+    int error = site_rules_error_page(rule, &status, &path);
+
+    if (error != 0) {
+        return error;
+    }
+    resolution = file_resolution_new(&site->place, file_root_get(site->root), SLICE("/"),
+                                     path, false);
+    if (resolution == NULL) {
+        return -ENOMEM;
+    }
+    file_resolution_run(resolution);
+    page = find_page(site, status);
+    if (resolution->outcome == FILE_DIRECTORY) {
+        error = -EISDIR;
+    } else if (resolution->outcome != FILE_FOUND) {
+        error = resolution->error;
+    } else if (resolution->fd >= 0) {
+        error = -EFBIG;
+    } else if (page != NULL) {
+        error = replace(site, page, resolution);
+    }
+    file_resolution_put(resolution);
+    return error;
+}
+
+/* A status without a page is a fault of the server. */
+static const struct site_page *page_of(const struct site *site, unsigned status)
+{
+    const struct site_page *page = find_page(site, status);
+
+    return page != NULL ? page : find_page(site, 500);
 }
 
 void site_page_answer(struct site_view *view, const struct request *request,
@@ -113,11 +195,11 @@ void site_page_answer(struct site_view *view, const struct request *request,
 
     response_init(response, page->status, view->date);
     response->fields = page->fields;
-    if (page->body.len == 0) {
+    if (!page->has_body) {
         return;
     }
     response->content_length = (int64_t)page->body.len;
-    if (request->method != METHOD_HEAD) {
+    if (request->method != METHOD_HEAD && page->body.len > 0) {
         response->body_count = 1;
         response->body[0] = (struct span){ .kind = SPAN_MEMORY,
                                            .base = page->body.base,
