@@ -1,5 +1,5 @@
 # Unit tests (cmocka). A new test_NAME.c is one line in UNIT_TESTS: it is built from that
-# one source and linked with the core. What a test needs beyond that (the library of a
+# one source and linked with the core; a header goes into EXTRA_DIST. What a test needs beyond that (the library of a
 # model, a flag) is set at the end, by the test's name.
 
 UNIT_TESTS = \
@@ -58,8 +58,18 @@ else
 check-local: cmocka-missing
 endif
 
+# A folder as a whole would take the objects along, which the build leaves in its own.
+EXTRA_DIST += \
+	tests/unit/http_driver.h \
+	tests/unit/http_outcome.h \
+	tests/unit/listening.h \
+	tests/unit/request_of.h \
+	tests/unit/site_driver.h \
+	tests/unit/tiny_server.h \
+	tests/unit/tree.h \
+	tests/unit/unit.h
+
 LDADD = libtetrad.a $(LLHTTP_ARCHIVE) $(LLHTTP_LIBS) $(CMOCKA_LIBS)
-EXTRA_DIST += tests/unit
 
 .PHONY: cmocka-missing
 cmocka-missing:
