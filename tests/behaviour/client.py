@@ -131,7 +131,6 @@ def check_framing(answer):
 
 def check_answer(answer):
     """What holds for every answer of the server."""
-    check_date(answer.get('Date'))
     check_framing(answer)
     connection = answer.get('Connection')
     assert connection in (None, 'close', 'keep-alive'), f'Connection: {connection}'
@@ -233,6 +232,7 @@ class AnswerReader:
             answer.raw = bytes(self.raw[start:end + 4])
             self._interim.append(answer)
         else:
+            check_date(answer.get('Date'))
             answer.interim, self._interim = self._interim, []
             self._answer = answer
 
@@ -314,6 +314,14 @@ class Client:
                 self._receive()
             if writable and left and not self.broken:
                 left = left[self._send_some(left):]
+
+    def send_unread(self, data):
+        """As send, but what comes meanwhile stays where it is."""
+        left = memoryview(data)
+        while left and not self.broken:
+            ready = select.select([], [self.socket], [], patient(ANSWER_LIMIT))
+            assert ready[1], f'{len(left)} bytes could not be sent'
+            left = left[self._send_some(left):]
 
     def _send_some(self, data):
         try:

@@ -27,8 +27,11 @@ DIAG_QUEUES_AT = NLMSG_HEADER.size + 4 + 48 + 4
 def peer_of(client):
     """(state, bytes the server has not read) of the server's end of an IPv4 socket of this
     machine; None if the server's process has closed it and it is gone."""
+    try:
+        address, port = client.getpeername()
+    except OSError:                  # nobody is there any more
+        return None
     own_address, own_port = client.getsockname()
-    address, port = client.getpeername()
     identity = struct.pack('!HH16s16s', port, own_port, socket.inet_aton(address),
                            socket.inet_aton(own_address))
     body = DIAG_REQUEST.pack(socket.AF_INET, socket.IPPROTO_TCP, 0, 0, ANY_STATE)

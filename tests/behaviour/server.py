@@ -72,6 +72,11 @@ class Program:
                         '--clear-groups']
         return command
 
+    def set_soft_limit(self, pid, files):
+        """Of open descriptors, for a process that runs: the same user may do that."""
+        subprocess.run(self._unprivileged() + ['prlimit', '--pid', str(pid),
+                                               f'--nofile={files}:'], check=True)
+
     def command(self, options, files=None):
         """files: the limit of open descriptors."""
         limit = ['prlimit', f'--nofile={files}:{files}'] if files else []

@@ -85,7 +85,7 @@ def test_a_request_that_had_begun_is_answered_with_close(launch, model):
         answer = client.receive()[0]
         assert answer.body == A_TXT and answer.says_close
         client.expect_close()
-        assert server.wait(2) == 0
+    assert server.wait(2) == 0
 
 
 def test_second_signal_ends_at_once(launch, model):

@@ -36,7 +36,7 @@ def run_rounds(clients, rounds):
     while left:
         assert time.monotonic() < limit, f'{len(left)} clients are not served'
         for fd, _ in poller.poll(1000):
-            by_fd[fd].receive(1, 0)
+            by_fd[fd].receive()
             longest = max(longest, time.monotonic() - asked[fd])
             left[fd] -= 1
             if left[fd]:

@@ -47,7 +47,7 @@ CASES = [
     case('head.old', head('/a.txt', version='HTTP/1.0'), 200, end='closed',
          fields={'Content-Length': '10'}),
     refused('head.refused', head('/a.txt', host=None)),
-    refused('head.too-long', head('/' + 'u' * 9000), 414),
+    refused('HEAD.too-long', head('/' + 'u' * 9000), 414),
 ]
 
 

@@ -94,13 +94,14 @@ def abort_downloads(server, count, reset):
 
 @pytest.mark.parametrize('reset', [False, True], ids=['closed', 'reset'])
 def test_N5_descriptors_come_back_after_cut_downloads(launch, model, reset):
-    server = launch(model, '--workers', '2')
+    server = launch(model, '--workers', '1')
     abort_downloads(server, 5, reset)
     assert ask_once(server.address, get('/big.bin')).status == 200
     wait_until(lambda: not any(map(has_connection, processes(server.pid))), 3)
     before = most_descriptors(server.pid)
     abort_downloads(server, 100, reset)
-    wait_until(lambda: most_descriptors(server.pid) <= before, 3, 'descriptors come back')
+    wait_until(lambda: most_descriptors(server.pid) <= before, 3,
+               f'descriptors come back to {before}')
     assert serves(server)
 
 

@@ -110,7 +110,7 @@ CASES = [
 
     # The head's length and number of fields.
     case('head.longest', sized_head(HEAD_MOST - 100), 200, body=A_TXT),
-    refused('head.too-long', sized_head(HEAD_MOST + 100), 431),
+    refused('head.size', sized_head(HEAD_MOST + 100), 431),
     refused('head.one-line', get('/a.txt', 'X: ' + 'x' * HEAD_MOST), 431),
     refused('Q9.b', get('/a.txt', 'X: ' + 'e' * (1 << 20)), 431),
     refused('head.name', get('/a.txt', 'x' * HEAD_MOST + ': 1'), 431),

@@ -111,7 +111,8 @@ def test_idle_time_begins_anew_with_each_request(hasty):
 @pytest.mark.parametrize('message', [
     request('/a.txt', 'Content-Length: 10', method='POST'),
     request('/a.txt', 'Content-Length: 10', body=b'hello'),
-    chunked('/a.txt', b''), chunked('/a.txt', b'5\r\nhel'), chunked('/a.txt', b'5\r\nhello\r\n0\r\n'),
+    chunked('/a.txt', b''), chunked('/a.txt', b'5\r\nhel'),
+    chunked('/a.txt', b'5\r\nhello\r\n0\r\n'),
 ], ids=['length', 'length-half', 'chunks', 'chunks-half', 'trailer'])
 def test_stalled_body(hasty, message):
     with Client(hasty.address) as client:
