@@ -152,35 +152,60 @@ static void test_pending_abandoned(void **state)
     site_view_close(view);
 }
 
+enum { WARM_TRIES = 1000 };
+
+/* Any rename on the machine may make the kernel answer "only by sleeping" once. */
+static bool looks_without_sleeping(const struct file_root *root)
+{
+    int error = -EAGAIN;
+
+    for (unsigned i = 0; error == -EAGAIN && i < WARM_TRIES; i++) {
+        struct stat st;
+
+        error = file_open_stat(root, "large", false, &st);
+    }
+    return error == 0;
+}
+
+/* One request to a view that knows nothing yet. True if no work was needed. Work that was
+ * needed is done: it may be what makes the next request find all in memory, be it only the
+ * time of last access of a symbolic link. */
+static bool answers_at_once(struct site_fixture *fixture, const char *target)
+{
+    struct site_view *view = site_view_open(fixture->site, SITE_PRIVATE_CACHE, false);
+    struct response response;
+    struct work *work = NULL;
+    enum site_result result;
+
+    make_request(&fixture->request, METHOD_HEAD, target, "");
+    result = site_handle(view, &fixture->request, &work, fixture->now_ms, &response);
+    if (result == SITE_READY) {
+        assert_int_equal(response.status, 200);
+        response.release(response.owner);
+    } else {
+        work_run(work);
+    }
+    work_put(work);
+    site_view_close(view);
+    return result == SITE_READY;
+}
+
 /* What is in the kernel's memory needs no other thread. */
 static void test_warm_files_are_answered_at_once(void **state)
 {
     struct site_fixture *fixture = *state;
-    struct site_view *view = site_view_open(fixture->site, SITE_PRIVATE_CACHE, false);
-    struct answer answer = get(fixture, "/a.txt");
-    struct stat st;
+    bool at_once = false;
 
-    answer_free(&answer);
-    if (file_open_stat(fixture->site->root, "a.txt", false, &st) == 0) {
-        struct response response;
-        struct work *work = NULL;
-
-        make_request(&fixture->request, METHOD_HEAD, "/large", "");
-        assert_int_equal(site_handle(fixture->view, &fixture->request, &work,
-                                     fixture->now_ms, &response),
-                         SITE_READY);
-        response.release(response.owner);
-        assert_int_equal(
-            site_handle(view, &fixture->request, &work, fixture->now_ms, &response),
-            SITE_READY);
-        response.release(response.owner);
-    } else {
-        print_message("[  NOTE    ] no RESOLVE_CACHED here: cold paths only\n");
-        answer = ask_view(fixture, view, METHOD_GET, "/a.txt", "");
-        assert_string_equal(answer.body, "first");
-        answer_free(&answer);
+    assert_int_equal(status_of(fixture, METHOD_HEAD, "/large", ""), 200);
+    if (!looks_without_sleeping(fixture->site->root)) {
+        /* A kernel before 5.12: then all of it is work. */
+        assert_false(answers_at_once(fixture, "/large"));
+        return;
     }
-    site_view_close(view);
+    for (unsigned i = 0; !at_once && i < WARM_TRIES; i++) {
+        at_once = answers_at_once(fixture, "/large");
+    }
+    assert_true(at_once);
 }
 
 /* ---- several threads */
