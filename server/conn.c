@@ -212,6 +212,11 @@ static void drop(const struct response *response)
     }
 }
 
+static bool is_stopping(const struct worker *worker)
+{
+    return worker->stopping != NULL && worker->stopping(worker->stopping_context);
+}
+
 /* Answers one request; false while it waits for file work. */
 static bool answer(struct conn *conn, const struct request *request, uint64_t now_ms)
 {
@@ -220,6 +225,9 @@ static bool answer(struct conn *conn, const struct request *request, uint64_t no
     if (site_handle(conn->worker->view, request, &conn->work, now_ms, &response) ==
         SITE_PENDING) {
         return false;
+    }
+    if (is_stopping(conn->worker)) {
+        http_conn_drain(&conn->http);
     }
     if (request->expects_continue && response.status < 400) {
         drop(&response);

@@ -69,10 +69,26 @@ static void serve_socket(int fd, struct worker *worker, const struct serve_hooks
     conn_close(conn);
 }
 
+/* What a worker asks before an answer. */
+struct stopping {
+    const struct serve_hooks *hooks;
+    void *context;
+};
+
+static bool is_stopping(void *context)
+{
+    const struct stopping *stopping = context;
+
+    return stopping->hooks->phase(stopping->context) != SERVE_OPEN;
+}
+
 void serve_blocking(const struct server *server, struct worker *worker,
                     const struct serve_hooks *hooks, void *context)
 {
+    struct stopping stopping = { hooks, context };
     int fd;
+
+    worker_ask_stopping(worker, is_stopping, &stopping);
 
     while (hooks->phase(context) == SERVE_OPEN && !hooks->leave(context)) {
         switch (listener_accept_blocking(server->listener, &fd)) {

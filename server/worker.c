@@ -49,6 +49,13 @@ void worker_close(struct worker *worker)
     free(worker);
 }
 
+void worker_ask_stopping(struct worker *worker, bool (*stopping)(void *context),
+                         void *context)
+{
+    worker->stopping = stopping;
+    worker->stopping_context = context;
+}
+
 void worker_add(struct worker *worker, struct worker_link *link)
 {
     link->next = worker->live.next;

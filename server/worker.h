@@ -25,6 +25,11 @@ struct worker *worker_open(const struct server *server, enum worker_kind kind,
 /* Every connection must have been closed. NULL is allowed. */
 void worker_close(struct worker *worker);
 
+/* For a context that sleeps in its steps and so learns of a stop late: asked before each
+ * answer, which then says close. Cheap, any number of times; context is handed to it. */
+void worker_ask_stopping(struct worker *worker, bool (*stopping)(void *context),
+                         void *context);
+
 /* Live connections of this worker. */
 unsigned worker_connections(const struct worker *worker);
 

@@ -23,6 +23,8 @@ struct worker {
     bool cooperative; /* must not sleep in file work */
     bool draining;
     bool abandoning;
+    bool (*stopping)(void *); /* NULL, or asked before each answer */
+    void *stopping_context;
 };
 
 void worker_add(struct worker *worker, struct worker_link *link);
