@@ -1,6 +1,6 @@
-# Unit tests (cmocka). A new test_NAME.c is one line in UNIT_TESTS: it is built from that
-# one source and linked with the core; a header goes into EXTRA_DIST. What a test needs beyond that (the library of a
-# model, a flag) is set at the end, by the test's name.
+# Unit tests (cmocka). A new test_NAME.c is one line in UNIT_TESTS: it is built from that one
+# source and linked with the core; a header is one line in EXTRA_DIST. What a test needs
+# beyond that (the library of a model, a flag) is set at the end, by the test's name.
 
 UNIT_TESTS = \
 	tests/unit/test_bind_address \
@@ -26,6 +26,7 @@ UNIT_TESTS = \
 	tests/unit/test_log \
 	tests/unit/test_mime \
 	tests/unit/test_offload \
+	tests/unit/test_option_rules \
 	tests/unit/test_options \
 	tests/unit/test_output \
 	tests/unit/test_poller \
@@ -42,6 +43,8 @@ UNIT_TESTS = \
 	tests/unit/test_site_change \
 	tests/unit/test_site_file \
 	tests/unit/test_site_pending \
+	tests/unit/test_site_policy \
+	tests/unit/test_site_rules \
 	tests/unit/test_stack \
 	tests/unit/test_supervisor \
 	tests/unit/test_sync \
