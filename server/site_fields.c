@@ -16,25 +16,26 @@ struct site_cache_rule {
     struct slice value;
 };
 
-/* A rule that is none was not checked by the caller. */
+/* A rule that is none, or one too many, was not checked by the caller. */
 static int add_headers(struct site *site)
 {
     const struct site_rule_list *list = &site->options.headers;
+    size_t sum = 0;
 
     for (unsigned i = 0; i < list->count; i++) {
+        char *end = site->common_text + site->common.len;
         struct slice name, value;
         int result = site_rules_header(list->values[i], &name, &value);
-        size_t room = sizeof site->common_text - site->common.len;
 
         if (result != 0) {
             return result;
         }
-        if (site_rules_header_len(name, value) >= room) {
+        sum += site_rules_header_len(name, value);
+        if (sum > SITE_RULES_HEADERS_MAX) {
             return -EMSGSIZE;
         }
-        site->common.len +=
-            (size_t)snprintf(site->common_text + site->common.len, room, "%.*s: %.*s\r\n",
-                             (int)name.len, name.base, (int)value.len, value.base);
+        site->common.len += (size_t)sprintf(end, "%.*s: %.*s\r\n", (int)name.len,
+                                            name.base, (int)value.len, value.base);
     }
     return 0;
 }
