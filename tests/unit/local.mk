@@ -42,9 +42,11 @@ UNIT_TESTS = \
 	tests/unit/test_site \
 	tests/unit/test_site_change \
 	tests/unit/test_site_file \
+	tests/unit/test_site_missing \
 	tests/unit/test_site_pending \
 	tests/unit/test_site_policy \
 	tests/unit/test_site_rules \
+	tests/unit/test_site_setup \
 	tests/unit/test_stack \
 	tests/unit/test_supervisor \
 	tests/unit/test_sync \
