@@ -36,10 +36,16 @@ install_missing()
         as_root=sudo
     fi
     say "installing with ${as_root:+sudo }apt-get:$missing"
-    # shellcheck disable=SC2086 # lists of words
-    $as_root apt-get -qq update &&
-        $as_root env DEBIAN_FRONTEND=noninteractive \
-            apt-get -qq -y --no-install-recommends -o Dpkg::Use-Pty=0 install $missing >&2
+    # shellcheck disable=SC2086 # a list of words
+    answer=$(apt_get update 2>&1) &&
+        answer=$(apt_get install -y --no-install-recommends $missing 2>&1) && return 0
+    printf '%s\n' "$answer" | tail -n 40 >&2
+    return 1
+}
+
+apt_get()
+{
+    $as_root env DEBIAN_FRONTEND=noninteractive apt-get -q "$@"
 }
 
 # The configure script, for a clone, which has none.
