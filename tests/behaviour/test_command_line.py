@@ -164,7 +164,8 @@ def test_help_names_every_option(program):
     assert (result.returncode, result.stderr) == (0, '')
     for option in ('model list-models port bind workers max-connections header-timeout '
                    'keepalive-timeout send-timeout body-timeout max-requests revalidate '
-                   'cache-size index server-header grace version help').split():
+                   'cache-size index listing symlinks dotfiles mime-types charset header cache '
+                   'spa error-page no-etag server-header grace version help').split():
         assert f'--{option}' in result.stdout
     assert program.run('-h').stdout == result.stdout
 
