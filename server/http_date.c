@@ -98,6 +98,16 @@ static char *put_number(char *to, int64_t number, size_t width)
     return to + width;
 }
 
+/* HH:MM:SS */
+static char *put_time(char *to, int second)
+{
+    to = put_number(to, second / 3600, 2);
+    to = put_text(to, ":", 1);
+    to = put_number(to, second / 60 % 60, 2);
+    to = put_text(to, ":", 1);
+    return put_number(to, second % 60, 2);
+}
+
 void http_date_format(int64_t seconds, char *to)
 {
     struct date date;
@@ -111,12 +121,23 @@ void http_date_format(int64_t seconds, char *to)
     to = put_text(to, " ", 1);
     to = put_number(to, date.year, 4);
     to = put_text(to, " ", 1);
-    to = put_number(to, date.second / 3600, 2);
-    to = put_text(to, ":", 1);
-    to = put_number(to, date.second / 60 % 60, 2);
-    to = put_text(to, ":", 1);
-    to = put_number(to, date.second % 60, 2);
+    to = put_time(to, date.second);
     (void)put_text(to, " GMT", 4);
+}
+
+void http_date_format_iso(int64_t seconds, char *to)
+{
+    struct date date;
+
+    date_from_seconds(seconds_clamp(seconds), &date);
+    to = put_number(to, date.year, 4);
+    to = put_text(to, "-", 1);
+    to = put_number(to, date.month, 2);
+    to = put_text(to, "-", 1);
+    to = put_number(to, date.day, 2);
+    to = put_text(to, "T", 1);
+    to = put_time(to, date.second);
+    (void)put_text(to, "Z", 1);
 }
 
 /* What follows takes a piece off the start of the text; false if it is not there. */
