@@ -50,14 +50,16 @@ static void describe(struct file_version *version)
 {
     const struct file_identity *identity = &version->identity;
     uint64_t mtime_ns = (uint64_t)identity->mtime * 1000000000 + identity->mtime_ns;
+    bool coded = version->coding != CODING_IDENTITY;
 
     /* At or before one second: the time was never set. */
     version->has_validators =
         identity->mtime > 1 || (identity->mtime == 1 && identity->mtime_ns > 0);
     if (version->has_validators) {
         version->etag_len = (unsigned)snprintf(
-            version->etag, sizeof version->etag, "\"%llx-%llx\"",
-            (unsigned long long)mtime_ns, (unsigned long long)identity->size);
+            version->etag, sizeof version->etag, "\"%llx-%llx%s%s\"",
+            (unsigned long long)mtime_ns, (unsigned long long)identity->size,
+            coded ? "-" : "", coded ? negotiate_coding_name(version->coding) : "");
     }
 }
 
@@ -80,6 +82,14 @@ struct file_version *file_version_new(enum file_sharing sharing,
     count_start(&version->count, sharing);
     describe(version);
     return version;
+}
+
+void file_version_set_coding(struct file_version *version, enum coding coding,
+                             unsigned codings)
+{
+    version->coding = coding;
+    version->codings = codings;
+    describe(version);
 }
 
 void file_version_put(struct file_version *version)

@@ -10,13 +10,15 @@
 #include <stdint.h>
 
 #include "file_open.h"
+#include "negotiate.h"
 #include "slice.h"
 
 enum {
     /* Up to this, head and body are one run of bytes, copied when the second changes; above,
      * the copy would cost more than the second piece of a send. */
     FILE_COPY_MAX = 16 * 1024,
-    FILE_ETAG_MAX = 40, /* two numbers of 16 digits, a dash, quotes, some room */
+    FILE_ETAG_MAX =
+        48, /* two numbers of 16 digits, dashes, a coding, quotes, some room */
     /* What the operator may add, and as much again as the rest can be. */
     FILE_FIELDS_MAX = 4096 + 1024
 };
@@ -32,10 +34,13 @@ struct file_count {
 struct file_version {
     struct file_count count;
     struct file_identity identity;
-    bool racy;        /* a later change may not show in the identity: load it again */
-    int fd;           /* owned; -1: the bytes are in memory */
-    char *content;    /* owned; NULL: no bytes, or they are in the blocks */
-    const char *type; /* borrowed from the table of media types */
+    bool racy;          /* a later change may not show in the identity: load it again */
+    int fd;             /* owned; -1: the bytes are in memory */
+    char *content;      /* owned; NULL: no bytes, or they are in the blocks */
+    const char *type;   /* borrowed from the table of media types */
+    enum coding coding; /* of these bytes */
+    unsigned
+        codings; /* bits 1 << enum coding that there are too; 0: no choice, no Vary */
     struct slice cache_control; /* borrowed from the site */
     bool by_accept;             /* another Accept field could give another answer */
     bool has_validators;        /* ETag and Last-Modified are sent */
@@ -46,7 +51,7 @@ struct file_version {
 /* The header fields of a version, as text. The order makes each shorter set a prefix. */
 struct file_fields {
     size_t unmodified_len; /* what a 304 says */
-    size_t untyped_len;    /* all but Content-Type */
+    size_t untyped_len;    /* all but Content-Encoding and Content-Type */
     size_t len;            /* all */
     char text[FILE_FIELDS_MAX];
 };
@@ -70,6 +75,11 @@ struct file_version *file_version_new(enum file_sharing sharing,
                                       const struct file_identity *identity, char *content,
                                       int fd, const char *type);
 void file_version_put(struct file_version *version); /* NULL allowed */
+
+/* For a file with precompressed siblings: what this version is of them. Before the first
+ * block is made. */
+void file_version_set_coding(struct file_version *version, enum coding coding,
+                             unsigned codings);
 
 /* What Last-Modified says of a version: never a time to come (RFC 9110 8.8.2.1). */
 int64_t file_version_modified(const struct file_version *version, int64_t now);

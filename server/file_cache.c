@@ -419,6 +419,11 @@ void file_cache_renew(struct file_cache *cache, struct slice key,
     file_block_put(old);
 }
 
+void file_cache_forget(struct file_cache *cache, struct slice key)
+{
+    replace(cache, key, hash_of(cache, key), NULL);
+}
+
 void file_cache_trim(struct file_cache *cache, uint64_t now_ms)
 {
     struct entry *gone = NULL;

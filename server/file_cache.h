@@ -76,6 +76,9 @@ struct file_block *file_cache_confirm(struct file_cache *cache, struct slice key
 void file_cache_renew(struct file_cache *cache, struct slice key,
                       const struct file_block *from, struct file_block *to);
 
+/* Lets go of what the key has, if anything. */
+void file_cache_forget(struct file_cache *cache, struct slice key);
+
 /* Lets go of what has been idle: a few entries at a time, to be called about once a
  * second. */
 void file_cache_trim(struct file_cache *cache, uint64_t now_ms);

@@ -9,6 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "file_listing.h"
+
 enum {
     /* How often a file that is written just now is read again. */
     READ_TRIES_MAX = 4,
@@ -105,7 +107,8 @@ static int load_content(struct file_resolution *resolution, int fd, bool may_sle
 
 /* ---- the file */
 
-/* The directory that holds the path's last component; path is cut and mended. */
+/* The directory that holds the path's last component: before anything in it is looked at,
+ * or a change in between would be missed. The path is cut and mended. */
 static void watch_directory_of(const struct file_resolution *resolution, char *path,
                                bool may_sleep)
 {
@@ -114,6 +117,9 @@ static void watch_directory_of(const struct file_resolution *resolution, char *p
     char saved = *end;
     int fd;
 
+    if (resolution->place->watch == NULL) {
+        return;
+    }
     *end = '\0';
     fd = file_open_directory(resolution->root, path, may_sleep);
     *end = saved;
@@ -126,13 +132,9 @@ static void watch_directory_of(const struct file_resolution *resolution, char *p
 static int load(struct file_resolution *resolution, char *path, bool may_sleep)
 {
     struct stat st;
-    int fd, result;
+    int fd = file_open_read(resolution->root, path, may_sleep, &st);
+    int result;
 
-    /* Before it is opened, or a change in between would be missed. */
-    if (resolution->place->watch != NULL) {
-        watch_directory_of(resolution, path, may_sleep);
-    }
-    fd = file_open_read(resolution->root, path, may_sleep, &st);
     if (fd < 0) {
         return fd;
     }
@@ -150,22 +152,105 @@ static int load(struct file_resolution *resolution, char *path, bool may_sleep)
     return result < 0 ? result : 0;
 }
 
+static void drop_content(struct file_resolution *resolution)
+{
+    free(resolution->content);
+    resolution->content = NULL;
+    if (resolution->fd >= 0) {
+        close(resolution->fd);
+        resolution->fd = -1;
+    }
+}
+
+static bool is_known(const struct file_resolution *resolution,
+                     const struct file_identity *found)
+{
+    const struct file_form *known = &resolution->known_form;
+
+    return resolution->known != NULL && known->coding == resolution->form.coding &&
+           known->codings == resolution->form.codings &&
+           file_identity_equal(resolution->known, found);
+}
+
+/* The form in hand. The path is lengthened for it and cut again. */
+static int take_form(struct file_resolution *resolution, char *path,
+                     const struct file_siblings *siblings, bool may_sleep)
+{
+    enum coding coding = resolution->form.coding;
+    char *end = path + strlen(path);
+    int error;
+
+    if (is_known(resolution, &siblings->identity[coding])) {
+        resolution->identity = siblings->identity[coding];
+        resolution->outcome = FILE_UNCHANGED;
+        return 0;
+    }
+    if (resolution->known != NULL) {
+        watch_directory_of(resolution, path, may_sleep);
+    }
+    strcpy(end, negotiate_coding_suffix(coding));
+    error = load(resolution, path, may_sleep);
+    *end = '\0';
+    if (error == 0 && coding != CODING_IDENTITY &&
+        file_siblings_older(&resolution->identity,
+                            &siblings->identity[CODING_IDENTITY])) {
+        drop_content(resolution); /* replaced since it was looked at */
+        return -ESTALE;
+    }
+    return error;
+}
+
+/* A sibling that cannot be read is as good as none. */
 static int take_file(struct file_resolution *resolution, char *path,
                      const struct stat *st, bool may_sleep)
 {
+    struct file_siblings siblings;
+    int error;
+
     if (!S_ISREG(st->st_mode)) {
         return -EACCES;
     }
-    if (resolution->known != NULL) {
-        struct file_identity found = file_identity_of(st);
-
-        if (file_identity_equal(resolution->known, &found)) {
-            resolution->identity = found;
-            resolution->outcome = FILE_UNCHANGED;
-            return 0;
-        }
+    if (resolution->known == NULL) {
+        watch_directory_of(resolution, path, may_sleep);
     }
-    return load(resolution, path, may_sleep);
+    error = file_siblings_find(&siblings, resolution->root, path, st, may_sleep);
+    resolution->form.codings = siblings.codings;
+    while (error == 0) {
+        resolution->form.coding =
+            negotiate_coding(&resolution->accepted, resolution->form.codings);
+        error = take_form(resolution, path, &siblings, may_sleep);
+        if (error == 0 || resolution->form.coding == CODING_IDENTITY ||
+            !file_siblings_spoilt(error)) {
+            break;
+        }
+        resolution->form.codings &= ~(1U << resolution->form.coding);
+        error = 0;
+    }
+    return error;
+}
+
+static int take_listing(struct file_resolution *resolution, char *path, bool may_sleep)
+{
+    struct text_budget *budget = resolution->place->listings;
+    struct file_listing found;
+    int error;
+
+    if (!may_sleep) {
+        return -EAGAIN;
+    }
+    error = file_listing_read(&found, resolution->root, resolution->place->policy, path,
+                              budget);
+    text_init(&resolution->listing, budget);
+    if (error == 0) {
+        listing_write(&found.listing, &resolution->wish, &resolution->listing);
+        error = resolution->listing.failed ? -ENOMEM : 0;
+    }
+    if (error == 0) {
+        resolution->cut_short = found.listing.cut_short;
+        resolution->outcome = FILE_LISTED;
+    }
+    file_listing_free(&found);
+    return error;
 }
 
 /* ---- the path */
@@ -209,7 +294,8 @@ static int take_index(struct file_resolution *resolution, bool may_sleep)
             return error;
         }
     }
-    return -ENOENT;
+    path[resolution->path_len] = '\0';
+    return resolution->lists ? take_listing(resolution, path, may_sleep) : -ENOENT;
 }
 
 static int take_path(struct file_resolution *resolution, bool may_sleep)
@@ -260,8 +346,7 @@ static int resolve(struct file_resolution *resolution, bool may_sleep)
         error = take_path(resolution, may_sleep);
     }
     if (error != 0) {
-        free(resolution->content);
-        resolution->content = NULL;
+        drop_content(resolution);
         resolution->outcome = FILE_FAILED;
     }
     resolution->error = error;
@@ -280,10 +365,8 @@ static void work_ends(struct work *work)
     struct file_resolution *resolution = (struct file_resolution *)work;
 
     file_root_put(resolution->root);
-    free(resolution->content);
-    if (resolution->fd >= 0) {
-        close(resolution->fd);
-    }
+    drop_content(resolution);
+    text_free(&resolution->listing);
     free(resolution);
 }
 
@@ -291,8 +374,9 @@ struct file_resolution *file_resolution_new(const struct file_place *place,
                                             struct file_root *root, struct slice key,
                                             struct slice path, bool directory)
 {
-    /* Behind the path: a slash, the longest index name, NUL. */
-    size_t room = key.len + path.len + strlen(place->policy->index) + 2;
+    /* Behind the path: a slash, the longest index name, a sibling's suffix, NUL. */
+    size_t room = key.len + path.len + strlen(place->policy->index) + 2 +
+                  (size_t)FILE_SIBLINGS_ROOM;
     struct file_resolution *resolution = malloc(sizeof *resolution + room);
 
     if (resolution == NULL) {

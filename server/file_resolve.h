@@ -1,5 +1,6 @@
-/* From a path to what it leads to, in one go that may sleep: the file itself, a
- * directory's index, or the reason why there is nothing; with the bytes of a small file.
+/* From a path to what it leads to, in one go that may sleep: the file itself or a sibling
+ * in an accepted coding, a directory's index or listing, or the reason why there is
+ * nothing; with the bytes of a small file.
  * It is data that any thread can run. It must never know a request, a response or the
  * cache. */
 #ifndef TETRAD_FILE_RESOLVE_H
@@ -11,7 +12,9 @@
 
 #include "file_open.h"
 #include "file_policy.h"
+#include "file_siblings.h"
 #include "file_watch.h"
+#include "listing.h"
 #include "slice.h"
 #include "work.h"
 
@@ -23,6 +26,7 @@ enum file_outcome {
     FILE_FAILED,    /* see `error` */
     FILE_FOUND,     /* a regular file: `identity` and either `content` or `fd` */
     FILE_UNCHANGED, /* it is still what `known` says */
+    FILE_LISTED,    /* a directory without an index: `listing` */
     FILE_DIRECTORY  /* a directory, asked for without its slash */
 };
 
@@ -31,6 +35,13 @@ struct file_place {
     const struct file_policy *policy;
     struct file_watch *watch; /* NULL: none */
     const char *root_path;
+    struct text_budget *listings; /* what all of them may take; NULL: no limit */
+};
+
+/* Which form of a file was or is sent, of those that there are. */
+struct file_form {
+    enum coding coding;
+    unsigned codings; /* bits 1 << enum coding of all siblings */
 };
 
 struct file_resolution {
@@ -42,6 +53,10 @@ struct file_resolution {
     bool renew_root;        /* open the root again by its path first */
     const struct file_identity *known; /* NULL, or &known_identity */
     struct file_identity known_identity;
+    struct file_form known_form;
+    struct accepted_codings accepted;
+    bool lists; /* a directory without an index is to be listed, as `wish` says */
+    struct listing_wish wish;
     uint64_t asked_ms; /* for the asker's use: when, and under which generation */
     uint64_t generation;
     bool directory; /* asked for with its slash */
@@ -52,9 +67,12 @@ struct file_resolution {
     int error; /* 0 or -errno */
     bool root_renewed;
     struct file_identity identity;
+    struct file_form form;
     bool racy;     /* so new that a later change could leave the identity as it is */
     char *content; /* owned: identity.size bytes; NULL if empty or not in memory */
     int fd;        /* owned; -1: in memory */
+    struct text listing;
+    bool cut_short; /* there are more entries than the listing shows */
 
     char text[]; /* the key, then the path with room for an index name */
 };

@@ -4,46 +4,60 @@
 
 # Base.
 LAYER_0 = \
+	server/access_log.c server/access_log.h \
 	server/attributes.h \
 	server/buffer_pool.c server/buffer_pool.h \
 	server/clock.c server/clock.h \
 	server/log.c server/log.h \
+	server/log_file.c server/log_file.h \
+	server/log_lanes.c server/log_lanes.h \
 	server/timeout_queue.c server/timeout_queue.h \
 	server/work.c server/work.h
 
 # Protocol: pure.
 LAYER_1 = \
+	server/access_line.c server/access_line.h \
 	server/chunk_guard.c server/chunk_guard.h \
+	server/exchange.c server/exchange.h \
 	server/head_check.c server/head_check.h \
 	server/head_guard.c server/head_guard.h \
+	server/http_answer.c server/http_answer.h \
 	server/http_conn.c server/http_conn.h \
 	server/http_conn_state.h \
 	server/http_date.c server/http_date.h \
 	server/http_input.c server/http_input.h \
 	server/http_parser.c server/http_parser.h \
+	server/listing.c server/listing.h \
+	server/listing_html.c server/listing_html.h \
+	server/listing_json.c server/listing_json.h \
 	server/mime.c server/mime.h \
 	server/mime_builtin.c server/mime_builtin.h \
+	server/negotiate.c server/negotiate.h \
 	server/output.c server/output.h \
 	server/precondition.c server/precondition.h \
 	server/range.c server/range.h \
 	server/request.c server/request.h \
 	server/response.c server/response.h \
 	server/slice.h \
-	server/target.c server/target.h
+	server/target.c server/target.h \
+	server/text.c server/text.h
 
 # Content.
 LAYER_2 = \
 	server/file_block.c server/file_block.h \
 	server/file_cache.c server/file_cache.h \
+	server/file_listing.c server/file_listing.h \
 	server/file_open.c server/file_open.h \
 	server/file_policy.c server/file_policy.h \
 	server/file_resolve.c server/file_resolve.h \
+	server/file_siblings.c server/file_siblings.h \
 	server/file_watch.c server/file_watch.h \
 	server/site.c server/site.h \
 	server/site_fields.c \
 	server/site_file.c \
 	server/site_find.c \
 	server/site_internal.h \
+	server/site_listing.c server/site_listing.h \
 	server/site_multipart.c \
 	server/site_page.c \
 	server/site_root.c server/site_root.h \
@@ -52,6 +66,7 @@ LAYER_2 = \
 
 # Connection.
 LAYER_3 = \
+	server/access_writer.c server/access_writer.h \
 	server/cold_file.c server/cold_file.h \
 	server/conn.c server/conn.h \
 	server/conn_state.h \
@@ -64,6 +79,7 @@ LAYER_3 = \
 # Process.
 LAYER_4 = \
 	server/bind_address.c server/bind_address.h \
+	server/identity.c server/identity.h \
 	server/inbox.c server/inbox.h \
 	server/listen_socket.c server/listen_socket.h \
 	server/listener.c server/listener.h \

@@ -113,8 +113,10 @@ int site_open(struct site **site, const struct site_options *options)
         .policy = { .index = options->index, .dotfiles = options->dotfiles },
         .limits = { .bytes = options->cache_bytes, .descriptors = kept_open_limit() }
     };
-    opened->place =
-        (struct file_place){ .policy = &opened->policy, .root_path = options->root };
+    text_budget_init(&opened->listings, SITE_LISTINGS_MAX);
+    opened->place = (struct file_place){ .policy = &opened->policy,
+                                         .root_path = options->root,
+                                         .listings = &opened->listings };
     error = fill(opened);
     if (error != 0) {
         site_close(opened);

@@ -33,23 +33,36 @@ static void put_validator(struct file_fields *fields, const struct file_version 
     }
 }
 
+/* The request's fields that decided on this answer. */
+static const char *vary_of(const struct file_version *version)
+{
+    if (version->codings == 0) {
+        return version->by_accept ? "Accept" : "";
+    }
+    return version->by_accept ? "Accept, Accept-Encoding" : "Accept-Encoding";
+}
+
 static void render_fields(const struct site *site, const struct file_version *version,
                           int64_t second, struct file_fields *fields)
 {
     memcpy(fields->text, site->common_text, site->common.len);
     fields->len = site->common.len;
     put_line(fields, "Cache-Control", version->cache_control, "");
-    if (version->by_accept) {
-        put_line(fields, "Vary", SLICE("Accept"), "");
-    }
     if (version->etag_len > 0) {
         put_line(fields, "ETag", (struct slice){ version->etag, version->etag_len }, "");
+    }
+    if (*vary_of(version) != '\0') {
+        put_line(fields, "Vary", slice_of(vary_of(version)), "");
     }
     fields->unmodified_len = fields->len;
     put_validator(fields, version, second);
     put_line(fields, "Accept-Ranges", SLICE("bytes"), "");
     put_line(fields, "X-Content-Type-Options", SLICE("nosniff"), "");
     fields->untyped_len = fields->len;
+    if (version->coding != CODING_IDENTITY) {
+        put_line(fields, "Content-Encoding",
+                 slice_of(negotiate_coding_name(version->coding)), "");
+    }
     put_line(fields, "Content-Type", slice_of(version->type),
              site_fields_charset(site, version->type));
 }
@@ -127,12 +140,26 @@ static void answer_part(struct site_view *view, struct file_block *block,
     response->body[0] = site_file_span(block, range);
 }
 
+/* A refusal that depends on the file's form says so. What else it says beyond its page is
+ * in view->more. */
+static void add_vary(struct site_view *view, const char *vary, struct response *response)
+{
+    size_t len = response->more.len;
+
+    if (*vary != '\0') {
+        len += (size_t)snprintf(view->more + len, sizeof view->more - len, "Vary: %s\r\n",
+                                vary);
+        response->more = (struct slice){ view->more, len };
+    }
+}
+
 /* False if the whole file is to be sent. Else the block's reference is taken. */
 static bool answer_ranges(struct site_view *view, const struct request *request,
                           struct file_block *block, struct response *response)
 {
     struct byte_range ranges[RANGES_MAX];
     uint64_t size = (uint64_t)block->version->identity.size;
+    const char *vary = vary_of(block->version);
     size_t count;
 
     switch (range_parse(request_field(request, FIELD_RANGE), size, ranges, &count)) {
@@ -141,6 +168,7 @@ static bool answer_ranges(struct site_view *view, const struct request *request,
     case RANGE_UNSATISFIABLE:
         file_block_put(block);
         site_page_range(view, request, size, response);
+        add_vary(view, vary, response);
         return true;
     case RANGE_SATISFIABLE:
         break;
@@ -171,6 +199,7 @@ void site_file_answer(struct site_view *view, const struct request *request,
     struct validators validators = { .etag = { version->etag, version->etag_len },
                                      .has_mtime = version->has_validators,
                                      .mtime = block->modified };
+    const char *vary = vary_of(version);
 
     switch (evaluate(request, &validators, view->second)) {
     case PRECONDITION_PASS:
@@ -182,6 +211,7 @@ void site_file_answer(struct site_view *view, const struct request *request,
     case PRECONDITION_FAILED:
         file_block_put(block);
         site_page_answer(view, request, 412, response);
+        add_vary(view, vary, response);
         return;
     }
     if (request->method == METHOD_GET && request_has(request, FIELD_RANGE) &&

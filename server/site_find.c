@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "site_internal.h"
+#include "site_listing.h"
 #include "target.h"
 
 /* Each round but the last was spoiled by another thread, or by descriptors running out, or
@@ -61,6 +62,52 @@ static enum step refuse(struct site_view *view, const struct request *request,
     return STEP_ANSWERED;
 }
 
+static enum file_cache_result look_up(struct site_view *view, struct slice key,
+                                      struct file_cache_hit *hit)
+{
+    return file_cache_find(view->store->cache, key, view->check,
+                           view->site->options.revalidate_ms, hit);
+}
+
+/* The first form of a file that was asked for is kept under its key, and says which other
+ * forms there are; these are kept under longer keys. A NUL is in no path. */
+static struct slice form_key(struct site_view *view, struct slice key, enum coding coding)
+{
+    if (key.base != view->key) {
+        memcpy(view->key, key.base, key.len);
+    }
+    view->key[key.len] = '\0';
+    view->key[key.len + 1] = (char)('0' + coding);
+    return (struct slice){ view->key, key.len + 2 };
+}
+
+/* For a file with siblings, of which *hit is one form. Puts the form that is wanted, and
+ * its key, in the place of it: FILE_CACHE_FRESH if it is kept and can be sent, _STALE if
+ * it is kept. */
+static enum file_cache_result choose_form(struct site_view *view,
+                                          const struct request *request,
+                                          enum file_cache_result result,
+                                          struct slice *key, struct file_cache_hit *hit)
+{
+    struct accepted_codings accepted;
+    enum coding coding;
+
+    negotiate_read_codings(request, &accepted);
+    coding = negotiate_coding(&accepted, hit->block->version->codings);
+    if (coding == hit->block->version->coding) {
+        return result;
+    }
+    file_block_put(hit->block);
+    *key = form_key(view, *key, coding);
+    result = look_up(view, *key, hit);
+    if (result == FILE_CACHE_FRESH &&
+        negotiate_coding(&accepted, hit->block->version->codings) != coding) {
+        /* It knows its siblings as they were when it was looked at itself. */
+        result = FILE_CACHE_STALE;
+    }
+    return result;
+}
+
 /* STEP_NOTHING: *stale is what is kept but too old to be trusted, with a reference, or
  * NULL. */
 static enum step answer_kept(struct site_view *view, const struct request *request,
@@ -68,10 +115,16 @@ static enum step answer_kept(struct site_view *view, const struct request *reque
                              struct response *response)
 {
     struct file_cache_hit hit;
+    enum file_cache_result result = look_up(view, key, &hit);
 
     *stale = NULL;
-    switch (file_cache_find(view->store->cache, key, view->check,
-                            view->site->options.revalidate_ms, &hit)) {
+    if (result != FILE_CACHE_MISS && hit.block == NULL) {
+        return refuse(view, request, key, (unsigned)hit.refusal, response);
+    }
+    if (result != FILE_CACHE_MISS && hit.block->version->codings != 0) {
+        result = choose_form(view, request, result, &key, &hit);
+    }
+    switch (result) {
     case FILE_CACHE_MISS:
         return STEP_NOTHING;
     case FILE_CACHE_STALE:
@@ -79,9 +132,6 @@ static enum step answer_kept(struct site_view *view, const struct request *reque
         return STEP_NOTHING;
     case FILE_CACHE_FRESH:
         break;
-    }
-    if (hit.block == NULL) {
-        return refuse(view, request, key, (unsigned)hit.refusal, response);
     }
     answer_block(view, request, key, hit.block, response);
     return STEP_ANSWERED;
@@ -147,8 +197,8 @@ static unsigned status_of(int error)
 
 /* A question about the path. The reference to the stale block is taken. NULL without
  * memory. */
-static struct file_resolution *ask(struct site_view *view, const struct name *name,
-                                   struct file_block *stale)
+static struct file_resolution *ask(struct site_view *view, const struct request *request,
+                                   const struct name *name, struct file_block *stale)
 {
     const struct site *site = view->site;
     bool renew_root;
@@ -161,8 +211,15 @@ static struct file_resolution *ask(struct site_view *view, const struct name *na
         resolution->renew_root = renew_root;
         resolution->asked_ms = view->check.now_ms;
         resolution->generation = view->check.generation;
+        negotiate_read_codings(request, &resolution->accepted);
+        resolution->lists = site->options.listing && name->directory;
+        if (resolution->lists) {
+            resolution->wish = site_listing_wish(request);
+        }
         if (stale != NULL && !stale->version->racy) {
             resolution->known_identity = stale->version->identity;
+            resolution->known_form =
+                (struct file_form){ stale->version->coding, stale->version->codings };
             resolution->known = &resolution->known_identity;
         }
     }
@@ -201,6 +258,8 @@ static struct file_version *version_of(const struct site_view *view,
 
     if (version != NULL) {
         version->racy = resolution->racy;
+        file_version_set_coding(version, resolution->form.coding,
+                                resolution->form.codings);
         version->cache_control =
             site_fields_cache(site, file_resolution_path(resolution).base);
         version->by_accept = site_spa_is_key(file_resolution_key(resolution));
@@ -209,6 +268,23 @@ static struct file_version *version_of(const struct site_view *view,
         }
     }
     return version;
+}
+
+/* Where this version is to be kept: not in the place of another form that goes on. */
+static struct slice key_of(struct site_view *view, struct slice key,
+                           const struct file_version *version)
+{
+    struct file_cache_hit hit;
+    bool beside;
+
+    if (version->codings == 0 || look_up(view, key, &hit) == FILE_CACHE_MISS ||
+        hit.block == NULL) {
+        return key;
+    }
+    beside = hit.block->version->codings == version->codings &&
+             hit.block->version->coding != version->coding;
+    file_block_put(hit.block);
+    return beside ? form_key(view, key, version->coding) : key;
 }
 
 static void answer_found(struct site_view *view, const struct request *request,
@@ -227,8 +303,28 @@ static void answer_found(struct site_view *view, const struct request *request,
         site_page_answer(view, request, 503, response);
         return;
     }
-    file_cache_store(view->store->cache, key, block, check);
+    file_cache_store(view->store->cache, key_of(view, key, block->version), block, check);
     site_file_answer(view, request, block, response);
+}
+
+/* What was known may have left the cache meanwhile. */
+static enum step answer_unchanged(struct site_view *view, const struct request *request,
+                                  const struct file_resolution *resolution,
+                                  struct slice key, struct response *response)
+{
+    struct file_check check = { resolution->asked_ms, resolution->generation };
+    struct file_cache *cache = view->store->cache;
+    struct file_block *block = file_cache_confirm(cache, key, resolution->known, check);
+
+    if (block == NULL && resolution->form.codings != 0) {
+        key = form_key(view, key, resolution->form.coding);
+        block = file_cache_confirm(cache, key, resolution->known, check);
+    }
+    if (block == NULL) {
+        return STEP_AGAIN;
+    }
+    answer_block(view, request, key, block, response);
+    return STEP_ANSWERED;
 }
 
 static enum step settle(struct site_view *view, const struct request *request,
@@ -236,11 +332,9 @@ static enum step settle(struct site_view *view, const struct request *request,
                         struct response *response)
 {
     struct slice key = file_resolution_key(resolution);
-    struct file_check check = { resolution->asked_ms, resolution->generation };
-    struct file_block *block;
 
     if (resolution->root_renewed) {
-        site_root_settle(&view->store->root, resolution->root, check.now_ms);
+        site_root_settle(&view->store->root, resolution->root, resolution->asked_ms);
     }
     switch (resolution->outcome) {
     case FILE_FAILED:
@@ -252,11 +346,10 @@ static enum step settle(struct site_view *view, const struct request *request,
     case FILE_DIRECTORY:
         return answer_failed(view, request, resolution, key, response);
     case FILE_UNCHANGED:
-        block = file_cache_confirm(view->store->cache, key, resolution->known, check);
-        if (block == NULL) {
-            return STEP_AGAIN;
-        }
-        answer_block(view, request, key, block, response);
+        return answer_unchanged(view, request, resolution, key, response);
+    case FILE_LISTED:
+        file_cache_forget(view->store->cache, key);
+        site_listing_answer(view, request, resolution, response);
         break;
     case FILE_FOUND:
         answer_found(view, request, resolution, key, response);
@@ -312,7 +405,7 @@ static enum step begin(struct site_view *view, const struct request *request,
     if (step != STEP_NOTHING) {
         return step;
     }
-    *resolution = ask(view, &name, stale);
+    *resolution = ask(view, request, &name, stale);
     if (*resolution == NULL) {
         site_page_answer(view, request, 503, response);
         return STEP_ANSWERED;

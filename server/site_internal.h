@@ -1,7 +1,7 @@
 /* The inside of the site, for its own files: site.c (life and methods), site_find.c (from
  * a path to a file), site_file.c (from a file to an answer), site_multipart.c,
- * site_page.c (refusals and redirects), site_fields.c (what options add to fields),
- * site_spa.c (a page for what is missing). */
+ * site_listing.c (from a directory to an answer), site_page.c (refusals and redirects),
+ * site_fields.c (what options add to fields), site_spa.c (a page for what is missing). */
 #ifndef TETRAD_SITE_INTERNAL_H
 #define TETRAD_SITE_INTERNAL_H
 
@@ -18,7 +18,9 @@ enum {
     SITE_SERVER_MAX = 128, /* the whole Server field line */
     SITE_COMMON_MAX = SITE_SERVER_MAX + SITE_RULES_HEADERS_MAX,
     /* Location: a path with each byte escaped, a query, and the name around them. */
-    SITE_MORE_MAX = 3 * PATH_MAX + REQUEST_TARGET_MAX + 64
+    SITE_MORE_MAX = 3 * PATH_MAX + REQUEST_TARGET_MAX + 64,
+    /* Listings that wait for slow clients must not add up without limit. */
+    SITE_LISTINGS_MAX = 64 * 1024 * 1024
 };
 
 /* What one thread has for itself, or all share. */
@@ -42,6 +44,7 @@ struct site {
     struct file_cache_limits limits;
     struct file_watch *watch; /* owned; NULL: no hints */
     struct file_root *root;   /* owned reference: the first opening */
+    struct text_budget listings;
     struct site_store shared; /* for the views that share */
     struct slice common;      /* field lines of every answer: Server, and those added */
     char common_text[SITE_COMMON_MAX];
@@ -67,7 +70,7 @@ struct site_view {
 
     /* Scratch, valid until the next request: it would be too much for a small stack. */
     struct file_fields fields;
-    char key[PATH_MAX + 3]; /* a slash, a decoded path, a slash */
+    char key[PATH_MAX + 5]; /* a slash, a decoded path, a slash; which form of the file */
     char more[SITE_MORE_MAX];
 };
 
