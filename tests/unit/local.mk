@@ -37,6 +37,7 @@ UNIT_TESTS = \
 	tests/unit/test_request \
 	tests/unit/test_response \
 	tests/unit/test_scheduler \
+	tests/unit/test_scheduler_events \
 	tests/unit/test_scoreboard \
 	tests/unit/test_signals \
 	tests/unit/test_site \
@@ -70,6 +71,7 @@ EXTRA_DIST += \
 	tests/unit/listening.h \
 	tests/unit/request_of.h \
 	tests/unit/site_driver.h \
+	tests/unit/story.h \
 	tests/unit/tiny_server.h \
 	tests/unit/tree.h \
 	tests/unit/unit.h
@@ -99,6 +101,9 @@ tests_unit_test_poller_LDADD = libgreenthreads.a $(LDADD)
 
 tests_unit_test_scheduler_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/models/greenthreads
 tests_unit_test_scheduler_LDADD = libgreenthreads.a $(LDADD)
+
+tests_unit_test_scheduler_events_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/models/greenthreads
+tests_unit_test_scheduler_events_LDADD = libgreenthreads.a $(LDADD)
 
 tests_unit_test_stack_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/models/greenthreads
 tests_unit_test_stack_LDADD = libgreenthreads.a $(LDADD)

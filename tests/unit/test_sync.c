@@ -1,60 +1,27 @@
 /* Mutex and condition: exclusion across parks, first come first served, deadlines, and no
  * wake-up lost or stolen. */
-#include "unit.h"
-
-#include <stdbool.h>
+#include "story.h"
 
 #include "clock.h"
 #include "sync.h"
 
-enum { NOTES_MAX = 64 };
-
 struct scene {
+    struct story story; /* first, so that an actor's story leads to it */
     struct sync_mutex mutex;
     struct sync_condition condition;
     int inside, entries;
-    int notes[NOTES_MAX], count;
     int items;
-    struct user_thread *waiter;
 };
 
-struct actor {
-    struct scene *scene;
-    int number;
-};
-
-static void note(struct scene *scene, int number)
+static struct scene *scene_of(const struct actor *actor)
 {
-    assert_true(scene->count < NOTES_MAX);
-    scene->notes[scene->count++] = number;
-}
-
-static void spawn(struct scheduler *scheduler, void (*run)(void *), struct scene *scene,
-                  int number)
-{
-    struct actor actor = { .scene = scene, .number = number };
-
-    assert_int_equal(scheduler_spawn(scheduler, run, &actor, sizeof(actor)), 0);
-}
-
-static void run_all(struct scheduler *scheduler)
-{
-    scheduler_run(scheduler);
-    assert_int_equal(scheduler_threads(scheduler), 0);
-    scheduler_close(scheduler);
-}
-
-static void check_notes(const struct scene *scene, const int *expected, int count)
-{
-    assert_int_equal(scene->count, count);
-    for (int i = 0; i < count; i++)
-        assert_int_equal(scene->notes[i], expected[i]);
+    return (struct scene *)actor->story;
 }
 
 static void enters(void *argument)
 {
     struct actor *actor = argument;
-    struct scene *scene = actor->scene;
+    struct scene *scene = scene_of(actor);
 
     for (int i = 0; i < 10; i++) {
         sync_lock(&scene->mutex);
@@ -75,7 +42,7 @@ static void test_exclusion(void **state)
 
     (void)state;
     for (int i = 0; i < 20; i++)
-        spawn(scheduler, enters, &scene, i);
+        spawn(scheduler, enters, &scene.story, i);
     run_all(scheduler);
     assert_int_equal(scene.entries, 200);
     assert_null(scene.mutex.owner);
@@ -85,15 +52,15 @@ static void queues_up(void *argument)
 {
     struct actor *actor = argument;
 
-    sync_lock(&actor->scene->mutex);
-    note(actor->scene, actor->number);
+    sync_lock(&scene_of(actor)->mutex);
+    note(actor->story, actor->number);
     scheduler_yield();
-    sync_unlock(&actor->scene->mutex);
+    sync_unlock(&scene_of(actor)->mutex);
     /* It went to the first who waits, not to whoever comes by. */
     if (actor->number == 1) {
-        sync_lock(&actor->scene->mutex);
-        note(actor->scene, 9);
-        sync_unlock(&actor->scene->mutex);
+        sync_lock(&scene_of(actor)->mutex);
+        note(actor->story, 9);
+        sync_unlock(&scene_of(actor)->mutex);
     }
 }
 
@@ -101,43 +68,43 @@ static void test_first_come(void **state)
 {
     static const int expected[] = { 1, 2, 3, 4, 9 };
     struct scheduler *scheduler = scheduler_open(0);
-    struct scene scene = { .count = 0 };
+    struct scene scene = { .entries = 0 };
 
     (void)state;
     for (int i = 1; i <= 4; i++)
-        spawn(scheduler, queues_up, &scene, i);
+        spawn(scheduler, queues_up, &scene.story, i);
     run_all(scheduler);
-    check_notes(&scene, expected, 5);
+    check_notes(&scene.story, expected, 5);
 }
 
 static void consumes(void *argument)
 {
     struct actor *actor = argument;
-    struct scene *scene = actor->scene;
+    struct scene *scene = scene_of(actor);
 
     sync_lock(&scene->mutex);
     while (scene->items == 0)
         assert_int_equal(sync_wait(&scene->condition, &scene->mutex, UINT64_MAX),
                          PARK_WOKEN);
     scene->items--;
-    note(scene, actor->number);
+    note(actor->story, actor->number);
     sync_unlock(&scene->mutex);
 }
 
 static void produces(void *argument)
 {
     struct actor *actor = argument;
-    struct scene *scene = actor->scene;
+    struct scene *scene = scene_of(actor);
 
     for (int i = 0; i < 3; i++) {
         sync_lock(&scene->mutex);
         scene->items++;
         sync_signal(&scene->condition);
         scheduler_yield(); /* woken, but the mutex is not its own yet */
-        assert_int_equal(scene->count, i);
+        assert_int_equal(scene->story.count, i);
         sync_unlock(&scene->mutex);
         scheduler_yield();
-        assert_int_equal(scene->count, i + 1);
+        assert_int_equal(scene->story.count, i + 1);
     }
 }
 
@@ -145,14 +112,14 @@ static void test_signal(void **state)
 {
     static const int expected[] = { 1, 2, 3 };
     struct scheduler *scheduler = scheduler_open(0);
-    struct scene scene = { .count = 0 };
+    struct scene scene = { .entries = 0 };
 
     (void)state;
     for (int i = 1; i <= 3; i++)
-        spawn(scheduler, consumes, &scene, i);
-    spawn(scheduler, produces, &scene, 0);
+        spawn(scheduler, consumes, &scene.story, i);
+    spawn(scheduler, produces, &scene.story, 0);
     run_all(scheduler);
-    check_notes(&scene, expected, 3);
+    check_notes(&scene.story, expected, 3);
     assert_int_equal(scene.items, 0);
 }
 
@@ -160,30 +127,31 @@ static void waits_once(void *argument)
 {
     struct actor *actor = argument;
 
-    assert_int_equal(sync_wait(&actor->scene->condition, NULL, UINT64_MAX), PARK_WOKEN);
-    note(actor->scene, actor->number);
+    assert_int_equal(sync_wait(&scene_of(actor)->condition, NULL, UINT64_MAX),
+                     PARK_WOKEN);
+    note(actor->story, actor->number);
 }
 
 static void broadcasts(void *argument)
 {
     struct actor *actor = argument;
 
-    sync_broadcast(&actor->scene->condition);
-    assert_int_equal(actor->scene->count, 0);
+    sync_broadcast(&scene_of(actor)->condition);
+    assert_int_equal(actor->story->count, 0);
 }
 
 static void test_broadcast(void **state)
 {
     static const int expected[] = { 1, 2, 3, 4, 5 };
     struct scheduler *scheduler = scheduler_open(0);
-    struct scene scene = { .count = 0 };
+    struct scene scene = { .entries = 0 };
 
     (void)state;
     for (int i = 1; i <= 5; i++)
-        spawn(scheduler, waits_once, &scene, i);
-    spawn(scheduler, broadcasts, &scene, 0);
+        spawn(scheduler, waits_once, &scene.story, i);
+    spawn(scheduler, broadcasts, &scene.story, 0);
     run_all(scheduler);
-    check_notes(&scene, expected, 5);
+    check_notes(&scene.story, expected, 5);
     assert_null(scene.condition.waiters.first);
 }
 
@@ -192,15 +160,15 @@ static void waits_in_vain(void *argument)
     struct actor *actor = argument;
     uint64_t deadline_ms = clock_now_ms() + 150;
 
-    actor->scene->waiter = scheduler_self();
-    sync_lock(&actor->scene->mutex);
+    actor->story->sleeper = scheduler_self();
+    sync_lock(&scene_of(actor)->mutex);
     assert_int_equal(
-        sync_wait(&actor->scene->condition, &actor->scene->mutex, deadline_ms),
+        sync_wait(&scene_of(actor)->condition, &scene_of(actor)->mutex, deadline_ms),
         PARK_EXPIRED);
     assert_true(clock_now_ms() >= deadline_ms);
-    assert_ptr_equal(actor->scene->mutex.owner, scheduler_self());
-    sync_unlock(&actor->scene->mutex);
-    note(actor->scene, actor->number);
+    assert_ptr_equal(scene_of(actor)->mutex.owner, scheduler_self());
+    sync_unlock(&scene_of(actor)->mutex);
+    note(actor->story, actor->number);
 }
 
 /* A wake-up that is no signal does not end the wait. */
@@ -208,34 +176,34 @@ static void wakes_without_signal(void *argument)
 {
     struct actor *actor = argument;
 
-    scheduler_wake(actor->scene->waiter);
+    scheduler_wake(actor->story->sleeper);
     scheduler_yield();
-    assert_int_equal(actor->scene->count, 0);
+    assert_int_equal(actor->story->count, 0);
 }
 
 static void signals_at_the_end(void *argument)
 {
     struct actor *actor = argument;
 
-    while (actor->scene->count == 0)
+    while (actor->story->count == 0)
         (void)scheduler_park(TIMEOUT_NONE, clock_now_ms() + 5);
     /* Who gave up is in the queue no more: the signal goes to the other one. */
-    sync_signal(&actor->scene->condition);
+    sync_signal(&scene_of(actor)->condition);
 }
 
 static void test_deadline(void **state)
 {
     static const int expected[] = { 1, 2 };
     struct scheduler *scheduler = scheduler_open(0);
-    struct scene scene = { .count = 0 };
+    struct scene scene = { .entries = 0 };
 
     (void)state;
-    spawn(scheduler, waits_in_vain, &scene, 1);
-    spawn(scheduler, waits_once, &scene, 2);
-    spawn(scheduler, wakes_without_signal, &scene, 0);
-    spawn(scheduler, signals_at_the_end, &scene, 0);
+    spawn(scheduler, waits_in_vain, &scene.story, 1);
+    spawn(scheduler, waits_once, &scene.story, 2);
+    spawn(scheduler, wakes_without_signal, &scene.story, 0);
+    spawn(scheduler, signals_at_the_end, &scene.story, 0);
     run_all(scheduler);
-    check_notes(&scene, expected, 2);
+    check_notes(&scene.story, expected, 2);
 }
 
 int main(void)
