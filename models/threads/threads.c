@@ -55,8 +55,8 @@ static bool serve_thread(struct pool_thread *self, void *context)
 
     /* A thread of the default class preempts the one that wakes it. Where client and
      * server share a CPU, each request then costs a switch of its own; as a batch thread
-     * it lets several requests queue up first, and that saves about a seventh of the
-     * CPU time per request. Without the right to it the thread serves all the same. */
+     * it lets several requests queue up first. Without the right to it the thread serves
+     * all the same. */
     (void)sched_setscheduler(0, SCHED_BATCH, &no_priority);
     struct worker *worker =
         worker_open(threads->server, WORKER_BLOCKING, WORKER_SHARED_CACHE);
