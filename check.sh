@@ -84,7 +84,7 @@ await()
         now=$(date +%s)
         if [ $((now - told)) -ge 30 ]; then
             told=$now
-            say "$2: running for $((now - begun)) s: $(tail -c 300 "$3" | tail -n 1)"
+            say "$2: running for $((now - begun)) s: $(tail -c 300 "$3" 2>/dev/null | tail -n 1)"
         fi
     done
     status=0
@@ -137,7 +137,7 @@ build_all()
     done
     for variant in $variants; do
         status=0
-        eval "await \$build_$variant 'build $variant' $place/$variant.build.log" || status=$?
+        eval "await \$build_$variant 'build $variant' $place/$variant/build.log" || status=$?
         result "build $variant" $((status == 0)) $((status != 0)) 0 "$status" \
             "$place/$variant.build.log"
         [ "$status" -eq 0 ] || variants=$(printf '%s' "$variants" | sed "s/\b$variant\b//")
