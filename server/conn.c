@@ -183,6 +183,9 @@ static enum conn_wait flush(struct conn *conn, uint64_t now_ms)
         }
         n = send_front(conn, output, budget < STEP_FILE_PIECE ? budget : STEP_FILE_PIECE,
                        &asked);
+        if (!conn->worker->cooperative) {
+            now_ms = clock_now_ms(); /* a blocking send may have slept */
+        }
         if (n == TRANSPORT_WAIT_WRITE) {
             return wait_for_peer(conn, now_ms);
         }
