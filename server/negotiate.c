@@ -248,3 +248,22 @@ bool negotiate_prefers_json(const struct request *request)
     return json.quality > 0 && json.closeness >= CLOSE_WITH_PARAMETERS &&
            html.closeness < CLOSE_WITH_PARAMETERS;
 }
+
+enum negotiate_html negotiate_html(const struct request *request)
+{
+    struct walk walk = { .request = request, .id = FIELD_ACCEPT };
+    struct liking html = { CLOSE_NOT, 0 };
+    struct member member;
+
+    if (!request_has(request, FIELD_ACCEPT)) {
+        return NEGOTIATE_HTML_ANY;
+    }
+    while (take_member(&walk, &member)) {
+        like(&html, &member, SLICE("text/html"));
+    }
+    if (html.quality == 0) {
+        return NEGOTIATE_HTML_NOT;
+    }
+    return html.closeness >= CLOSE_WITH_PARAMETERS ? NEGOTIATE_HTML_NAMED
+                                                   : NEGOTIATE_HTML_ANY;
+}

@@ -36,4 +36,12 @@ const char *negotiate_coding_suffix(enum coding coding);
 /* True if the Accept fields prefer application/json to text/html. */
 bool negotiate_prefers_json(const struct request *request);
 
+enum negotiate_html {
+    NEGOTIATE_HTML_NOT,
+    NEGOTIATE_HTML_ANY,  /* there is no Accept field, or its wildcards cover text/html */
+    NEGOTIATE_HTML_NAMED /* text/html itself, as browsers do when they navigate */
+};
+
+enum negotiate_html negotiate_html(const struct request *request);
+
 #endif
