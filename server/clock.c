@@ -20,3 +20,11 @@ int64_t clock_wall_seconds(void)
     clock_gettime(CLOCK_REALTIME_COARSE, &now);
     return now.tv_sec;
 }
+
+int64_t clock_wall_ms(void)
+{
+    struct timespec now = { 0 };
+
+    clock_gettime(CLOCK_REALTIME_COARSE, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}

@@ -11,4 +11,7 @@ uint64_t clock_now_ms(void);
 /* Seconds since 1970 of the wall clock: for Date and validators, never for a deadline. */
 int64_t clock_wall_seconds(void);
 
+/* The same clock in milliseconds: for a log. */
+int64_t clock_wall_ms(void);
+
 #endif

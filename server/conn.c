@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "clock.h"
@@ -39,6 +40,7 @@ struct conn {
     bool warm;          /* the next piece of the file was just read in */
     bool probe;         /* draining: look once for a request that is already here */
     bool broken;        /* nothing can be sent or received any more */
+    char peer[TRANSPORT_PEER_MAX]; /* set if there is a log */
 };
 
 struct conn *conn_of_link(struct worker_link *link)
@@ -51,6 +53,26 @@ void *conn_context(const struct conn *conn)
     return conn->context;
 }
 
+/* From now on for the log. Its peer's name is asked for now, because a socket that was
+ * reset has none. */
+static void record(struct conn *conn)
+{
+    http_conn_record(&conn->http);
+    strcpy(conn->peer, "-");
+    if (conn->transport->ops->peer != NULL) {
+        conn->transport->ops->peer(conn->transport, conn->peer);
+    }
+}
+
+static void log_finished(struct conn *conn)
+{
+    struct exchange exchange;
+
+    while (http_conn_finished(&conn->http, &exchange)) {
+        access_writer_write(conn->worker->access, &exchange, conn->peer);
+    }
+}
+
 struct conn *conn_open(struct worker *worker, struct transport *transport, void *context)
 {
     struct conn *conn = malloc(sizeof *conn);
@@ -60,6 +82,9 @@ struct conn *conn_open(struct worker *worker, struct transport *transport, void 
     }
     *conn = (struct conn){ .worker = worker, .transport = transport, .context = context };
     http_conn_init(&conn->http, worker->limits, &worker->buffers, clock_now_ms());
+    if (worker->access != NULL) {
+        record(conn);
+    }
     worker_add(worker, &conn->link);
     if (worker->draining) {
         conn_drain(conn);
@@ -79,6 +104,10 @@ void conn_close(struct conn *conn)
     }
     work_put(conn->work);
     work_put(conn->cold);
+    if (conn->worker->access != NULL) {
+        http_conn_end(&conn->http);
+        log_finished(conn);
+    }
     http_conn_destroy(&conn->http);
     conn->transport->ops->close(conn->transport);
     worker_remove(conn->worker, &conn->link);
@@ -195,6 +224,9 @@ static enum conn_wait flush(struct conn *conn, uint64_t now_ms)
         conn->settle_ms = 0;
         conn->settled = false;
         http_conn_sent(&conn->http, (size_t)n, now_ms);
+        if (conn->worker->access != NULL) {
+            log_finished(conn);
+        }
         if ((size_t)n < asked) {
             return wait_for_peer(conn, now_ms);
         }
@@ -273,9 +305,9 @@ static enum conn_wait answer_and_flush(struct conn *conn, uint64_t now_ms)
 
 /* ---- receiving and the end */
 
-/* Receives once: CONN_AGAIN if something came, CONN_WAIT_READ if not. *more: further
- * bytes may be here already. */
-static enum conn_wait receive(struct conn *conn, uint64_t now_ms, bool *more)
+/* Receives once: CONN_AGAIN if something came, and then *now_ms is when; CONN_WAIT_READ
+ * if not. *more: further bytes may be here already. */
+static enum conn_wait receive(struct conn *conn, uint64_t *now_ms, bool *more)
 {
     char *where;
     size_t room = http_conn_space(&conn->http, &where);
@@ -298,7 +330,8 @@ static enum conn_wait receive(struct conn *conn, uint64_t now_ms, bool *more)
         return fail(conn);
     }
     *more = n == 0 || (size_t)n == room;
-    http_conn_received(&conn->http, (size_t)n, now_ms);
+    *now_ms = clock_now_ms(); /* a blocking receive may have slept */
+    http_conn_received(&conn->http, (size_t)n, *now_ms);
     return CONN_AGAIN;
 }
 
@@ -358,9 +391,8 @@ enum conn_wait conn_step(struct conn *conn)
     if (http_conn_want(&conn->http) != HTTP_WANT_INPUT) {
         return rest(conn, now_ms, false);
     }
-    wait = receive(conn, now_ms, &more);
+    wait = receive(conn, &now_ms, &more);
     if (wait == CONN_AGAIN) {
-        now_ms = clock_now_ms(); /* a blocking receive may have slept */
         wait = answer_and_flush(conn, now_ms);
     }
     return wait == CONN_WAIT_READ ? rest(conn, now_ms, more) : wait;

@@ -20,14 +20,11 @@
 #include "http_conn_state.h"
 
 #include <assert.h>
-#include <stdlib.h>
 
+#include "http_answer.h"
 #include "http_input.h"
 
 enum state { HEAD, CONTINUE, BODY, ANSWER, CLOSING, LINGER, DONE };
-
-/* Heads up to this are rendered on the stack. */
-enum { SMALL_HEAD_MAX = 2 * 1024 };
 
 static struct http_input *borrow_input(struct http_conn *http)
 {
@@ -115,15 +112,23 @@ static void follow_phase(struct http_conn *http, uint64_t now_ms)
 void http_conn_init(struct http_conn *http, const struct http_limits *limits,
                     struct buffer_pool *pool, uint64_t now_ms)
 {
-    *http = (struct http_conn){ .limits = limits, .pool = pool, .state = HEAD };
+    *http = (struct http_conn){
+        .limits = limits, .pool = pool, .state = HEAD, .begun_ms = now_ms
+    };
     head_guard_init(&http->guard);
     output_init(&http->output, pool);
     restart_deadline(http, now_ms);
 }
 
+void http_conn_end(struct http_conn *http)
+{
+    finish(http);
+}
+
 void http_conn_destroy(struct http_conn *http)
 {
     finish(http);
+    exchange_queue_destroy(&http->exchanges);
 }
 
 /* ---- requests */
@@ -253,6 +258,9 @@ void http_conn_received(struct http_conn *http, size_t n, uint64_t now_ms)
 {
     bool begun = head_guard_begun(&http->guard);
 
+    if (!begun) {
+        http->begun_ms = now_ms; /* what a first byte that is refused leaves not begun */
+    }
     if (n == 0) {
         end_of_input(http);
     } else if (http->state == LINGER) {
@@ -283,7 +291,8 @@ void http_conn_rest(struct http_conn *http)
 
 bool http_conn_can_respond(const struct http_conn *http)
 {
-    return output_room(&http->output) > RESPONSE_SPANS_MAX;
+    return output_room(&http->output) > RESPONSE_SPANS_MAX &&
+           exchange_queue_has_room(&http->exchanges);
 }
 
 static bool must_close(const struct http_conn *http, const struct response *response)
@@ -296,70 +305,20 @@ static bool must_close(const struct http_conn *http, const struct response *resp
            (limits->max_requests > 0 && http->requests + 1 >= limits->max_requests);
 }
 
-static bool queue_head(struct http_conn *http, const struct response *response,
-                       enum response_persistence persistence)
+/* The answer is queued: notes where it ends, for the log. False without memory. */
+static bool record(struct http_conn *http, const struct response *response)
 {
-    char small[SMALL_HEAD_MAX];
-    size_t bound = response_head_bound(response);
-    struct span span = { .kind = SPAN_MEMORY, .release = free };
-    char *text;
+    struct exchange_mark mark = { .status = response->status,
+                                  .begun_ms = http->begun_ms,
+                                  .end = http->sent_bytes + http->output.bytes };
 
-    if (bound <= sizeof small) {
-        size_t len = response_head_render(response, persistence, small);
-
-        return output_append_copy(&http->output, (struct slice){ small, len });
+    for (unsigned i = 0; i < response->body_count; i++) {
+        mark.body_bytes += response->body[i].length;
     }
-    text = malloc(bound);
-    if (text == NULL) {
-        return false;
-    }
-    span.base = text;
-    span.owner = text;
-    span.length = response_head_render(response, persistence, text);
-    return output_append(&http->output, span);
+    return exchange_queue_add(&http->exchanges, &http->input->request, &mark);
 }
 
-/* The last span carries the pin: the queue is in order, so all others are gone before it.
- */
-static bool queue_body(struct http_conn *http, const struct response *response)
-{
-    for (unsigned i = 0; i + 1 < response->body_count; i++) {
-        struct span span = response->body[i];
-
-        span.release = NULL;
-        if (!output_append(&http->output, span)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool queue_answer(struct http_conn *http, const struct response *response,
-                         enum response_persistence persistence)
-{
-    struct span last = { .kind = SPAN_MEMORY }; /* empty: the pin is released at once */
-    bool fine = true;
-
-    if (response->ready.base != NULL && persistence == RESPONSE_KEEP) {
-        last.base = response->ready.base;
-        last.length = response->ready.len;
-    } else {
-        fine = queue_head(http, response, persistence) && queue_body(http, response);
-        if (fine && response->body_count > 0) {
-            last = response->body[response->body_count - 1];
-        }
-    }
-    last.release = response->release;
-    last.owner = response->owner;
-    if (!fine) {
-        /* What was queued may point into what the pin holds. */
-        output_clear(&http->output);
-        last.length = 0;
-    }
-    return output_append(&http->output, last) && fine;
-}
-
-static void next_message(struct http_conn *http, bool close)
+static void next_message(struct http_conn *http, bool close, uint64_t now_ms)
 {
     if (close) {
         http->state = CLOSING;
@@ -367,6 +326,7 @@ static void next_message(struct http_conn *http, bool close)
         return;
     }
     http->state = HEAD;
+    http->begun_ms = now_ms;
     head_guard_init(&http->guard);
     if (http_input_next(http->input)) {
         advance(http);
@@ -389,8 +349,9 @@ void http_conn_respond(struct http_conn *http, const struct response *response,
         persistence = RESPONSE_KEEP_SAYING;
     }
     http->requests++;
-    if (queue_answer(http, response, persistence)) {
-        next_message(http, close);
+    if (http_answer_queue(&http->output, response, persistence) &&
+        (!exchange_queue_in_use(&http->exchanges) || record(http, response))) {
+        next_message(http, close, now_ms);
     } else {
         finish(http);
     }
@@ -410,6 +371,19 @@ void http_conn_continue(struct http_conn *http, uint64_t now_ms)
     follow_phase(http, now_ms);
 }
 
+/* ---- the log */
+
+void http_conn_record(struct http_conn *http)
+{
+    exchange_queue_init(&http->exchanges, http->pool);
+}
+
+bool http_conn_finished(struct http_conn *http, struct exchange *exchange)
+{
+    return exchange_queue_take(&http->exchanges, http->sent_bytes, http->state == DONE,
+                               exchange);
+}
+
 /* ---- output and the end */
 
 struct output *http_conn_output(struct http_conn *http)
@@ -420,6 +394,7 @@ struct output *http_conn_output(struct http_conn *http)
 void http_conn_sent(struct http_conn *http, size_t n, uint64_t now_ms)
 {
     output_sent(&http->output, n);
+    http->sent_bytes += n;
     restart_deadline(http, now_ms);
 }
 

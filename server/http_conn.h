@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "buffer_pool.h"
+#include "exchange.h"
 #include "output.h"
 #include "request.h"
 #include "response.h"
@@ -53,6 +54,17 @@ struct http_conn; /* embedded by conn.c, hence defined in http_conn_state.h */
 
 void http_conn_init(struct http_conn *http, const struct http_limits *limits,
                     struct buffer_pool *pool, uint64_t now_ms);
+
+/* Records every answered request from now on, for the log. Before the first answer. */
+void http_conn_record(struct http_conn *http);
+
+/* The oldest answered request that was sent in full, or of which nothing more will be
+ * sent; once each. The exchange's texts are valid until the next call for this
+ * connection. False: none is finished. */
+bool http_conn_finished(struct http_conn *http, struct exchange *exchange);
+
+/* Nothing more will be sent: what is owed is dropped, all exchanges are finished. */
+void http_conn_end(struct http_conn *http);
 
 /* Returns buffers and pins. The connection is unusable afterwards. */
 void http_conn_destroy(struct http_conn *http);

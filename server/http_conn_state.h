@@ -11,6 +11,9 @@ struct http_conn {
     struct buffer_pool *pool;         /* borrowed */
     struct http_input *input; /* borrowed from the pool; NULL while nothing is buffered */
     struct output output;
+    struct exchange_queue exchanges; /* answered, but not sent in full yet */
+    uint64_t sent_bytes;             /* of all answers */
+    uint64_t begun_ms;               /* when the current request's first bytes came */
     struct head_guard guard;
     uint64_t deadline_ms;
     uint64_t linger_end_ms;

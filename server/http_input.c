@@ -65,6 +65,28 @@ static struct slice part(const struct http_input *input, unsigned from, unsigned
     return (struct slice){ input->bytes + input->head + from, to - from };
 }
 
+/* What came of a request line that is not known to be one: up to the first line feed,
+ * without a line end before it or in front of it. */
+static struct slice line_as_it_came(const struct http_input *input,
+                                    const struct head_guard *guard)
+{
+    struct slice line = part(input, guard->start, input->end - input->head);
+    const char *end;
+
+    while (line.len > 0 && (*line.base == '\r' || *line.base == '\n')) {
+        line.base++;
+        line.len--;
+    }
+    end = memchr(line.base, '\n', line.len);
+    if (end != NULL) {
+        line.len = (size_t)(end - line.base);
+    }
+    if (line.len > 0 && line.base[line.len - 1] == '\r') {
+        line.len--;
+    }
+    return line;
+}
+
 void http_input_refuse(struct http_input *input, const struct head_guard *guard,
                        unsigned status)
 {
@@ -73,6 +95,7 @@ void http_input_refuse(struct http_input *input, const struct head_guard *guard,
     *request = (struct request){
         .status = status, .close = true, .version_minor = 1, .method = METHOD_GET
     };
+    request->line = line_as_it_came(input, guard);
     if (guard->method_end > 0) {
         request->method_text = part(input, guard->start, guard->method_end);
         request->method = head_check_method(request->method_text);
@@ -91,6 +114,7 @@ static void start_request(struct http_input *input, const struct head_guard *gua
     request->status = 0;
     request->version_minor = guard->version_minor;
     request->close = request->expects_continue = request->has_body = false;
+    request->line = part(input, guard->start, guard->fields_start - 2);
     request->method_text = part(input, guard->start, guard->method_end);
     request->target = part(input, guard->target_start, guard->target_end);
     request->path = request->query = request->authority = (struct slice){ NULL, 0 };

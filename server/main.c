@@ -12,8 +12,10 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "access_log.h"
 #include "bind_address.h"
 #include "http_conn.h"
+#include "identity.h"
 #include "listener.h"
 #include "log.h"
 #include "model.h"
@@ -192,7 +194,8 @@ static void announce(const struct options *options, const struct server *server)
             ROOT_TEXT_MAX, options->root,
             *options->index != '\0' ? options->index : "none is set");
     if (geteuid() == 0)
-        log_write(LOG_LEVEL_WARN, "running as root: a user with fewer rights is safer");
+        log_write(LOG_LEVEL_WARN,
+                  "running as root: a user with fewer rights is safer (--user)");
     log_write(LOG_LEVEL_INFO, "%s, %u worker%s, serving %.*s at %s", options->model,
               options->workers, options->workers == 1 ? "" : "s", ROOT_TEXT_MAX,
               root != NULL ? root : options->root, urls);
@@ -203,8 +206,65 @@ static void announce(const struct options *options, const struct server *server)
     free(root);
 }
 
-/* Opens what a server stands on, and runs the model on it; the exit status. */
-static int serve(const struct options *options, const struct model *model, int stop_fd)
+/* False after saying why. */
+static bool open_access_log(const struct options *options, struct server *server)
+{
+    int result;
+
+    if (options->access_log == NULL) {
+        return true;
+    }
+    result = access_log_open(&server->access_log, options->access_log);
+    server->access_format = options->log_format;
+    if (result == 0) {
+        return true;
+    }
+    log_write(LOG_LEVEL_ERROR, "cannot open the access log %.500s: %s",
+              options->access_log, strerror(-result));
+    return false;
+}
+
+/* False after saying why. */
+static bool become(const struct identity *identity, struct access_log *access_log)
+{
+    char error[ERROR_MAX];
+    int result = 0;
+
+    /* The user must be able to open it again. */
+    if (access_log != NULL && geteuid() == 0) {
+        result = access_log_give(access_log, identity->user, identity->group);
+    }
+    if (result < 0) {
+        log_write(LOG_LEVEL_ERROR, "cannot give the access log to %.100s: %s",
+                  identity->name, strerror(-result));
+        return false;
+    }
+    if (identity_take(identity, error, sizeof(error)) == 0) {
+        return true;
+    }
+    log_write(LOG_LEVEL_ERROR, "%s", error);
+    return false;
+}
+
+/* The thread that writes the log comes last: it is to have the user's rights. */
+static bool start_access_log(struct access_log *access_log)
+{
+    int result = access_log != NULL ? access_log_start(access_log) : 0;
+
+    if (result < 0) {
+        log_write(LOG_LEVEL_ERROR, "cannot write an access log: %s", strerror(-result));
+        return false;
+    }
+    if (access_log != NULL) {
+        signals_on_user1(access_log_reopen, access_log);
+    }
+    return true;
+}
+
+/* Opens what a server stands on, and runs the model on it; the exit status. What may need
+ * root's rights comes first, the files that are served after they are dropped. */
+static int serve(const struct options *options, const struct model *model,
+                 const struct identity *identity, int stop_fd)
 {
     const struct http_limits limits = {
         .header_timeout_ms = options->header_timeout_ms,
@@ -214,23 +274,32 @@ static int serve(const struct options *options, const struct model *model, int s
         .max_requests = options->max_requests,
     };
     struct server server = { .options = options, .limits = &limits, .stop_fd = stop_fd };
-    struct site_setup setup;
+    struct site_setup setup = { NULL, NULL };
     char error[ERROR_MAX];
     int status = EXIT_FAILURE;
 
+    if (listener_open(&server.listener, options, error, sizeof(error)) < 0) {
+        log_write(LOG_LEVEL_ERROR, "%s", error);
+        return EXIT_FAILURE;
+    }
+    if (!open_access_log(options, &server) ||
+        (options->user != NULL && !become(identity, server.access_log))) {
+        goto out;
+    }
     if (site_setup_open(&setup, options, error, sizeof(error)) != 0) {
         log_write(LOG_LEVEL_ERROR, "%s", error);
         goto out;
     }
     server.site = setup.site;
-    if (listener_open(&server.listener, options, error, sizeof(error)) < 0) {
-        log_write(LOG_LEVEL_ERROR, "%s", error);
+    if (!start_access_log(server.access_log)) {
         goto out;
     }
     announce(options, &server);
     status = model->run(&server);
-    listener_close(server.listener, true);
 out:
+    listener_close(server.listener, true);
+    signals_on_user1(NULL, NULL);
+    access_log_close(server.access_log);
     site_setup_close(&setup);
     return status;
 }
@@ -241,10 +310,17 @@ out:
 static int start(struct options *options)
 {
     const struct model *model = find_model(options->model);
+    struct identity identity;
+    char error[ERROR_MAX];
     int stop_fd;
 
     if (model == NULL)
         return EXIT_USAGE;
+    if (options->user != NULL &&
+        identity_find(&identity, options->user, error, sizeof(error)) < 0) {
+        log_write(LOG_LEVEL_ERROR, "%s", error);
+        return EXIT_USAGE;
+    }
     stop_fd = signals_open();
     if (stop_fd < 0) {
         log_write(LOG_LEVEL_ERROR, "cannot watch for signals: %s", strerror(-stop_fd));
@@ -252,7 +328,7 @@ static int start(struct options *options)
     }
     if (!settle_connections(options, model))
         return EXIT_FAILURE;
-    return serve(options, model, stop_fd);
+    return serve(options, model, &identity, stop_fd);
 }
 
 /* Never calls setlocale: protocol and log are in the C locale. */

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "access_line.h"
 #include "attributes.h"
 #include "site.h"
 
@@ -47,6 +48,9 @@ struct options {
     const char *spa; /* NULL: off */
     bool no_etag;
     enum site_server_header server_header;
+    const char *user;       /* NAME or NAME:GROUP; NULL: stay who we are */
+    const char *access_log; /* a path, or "-"; NULL: none */
+    enum access_format log_format;
     uint64_t grace_ms;
     bool list_models, version, help; /* as the result of options_parse says */
     const char *root;

@@ -32,7 +32,14 @@ static const char *const server_headers[] = {
     [SITE_SERVER_FULL] = "full",
     NULL,
 };
+static const char *const log_formats[] = {
+    [ACCESS_COMMON] = "common",
+    [ACCESS_COMBINED] = "combined",
+    [ACCESS_JSON] = "json",
+    NULL,
+};
 _Static_assert(sizeof(enum site_server_header) == sizeof(unsigned) &&
+                   sizeof(enum access_format) == sizeof(unsigned) &&
                    sizeof(enum file_symlinks) == sizeof(unsigned) &&
                    sizeof(enum file_dotfiles) == sizeof(unsigned),
                "option_parse_choice stores an unsigned");
@@ -146,6 +153,13 @@ const struct option_row options_table[] = {
       .parse = option_parse_size,
       .offset = FIELD(cache_bytes),
       .most = PTRDIFF_MAX },
+    { .name = "user",
+      .letter = 'u',
+      .argument = "NAME[:GROUP]",
+      .help = "become this user once the sockets and the access log are open",
+      .expected = "the name of a user, and maybe a group",
+      .parse = option_parse_text,
+      .offset = FIELD(user) },
     { .name = "index",
       .argument = "LIST",
       .initial = "index.html",
@@ -235,6 +249,21 @@ const struct option_row options_table[] = {
       .parse = option_parse_choice,
       .offset = FIELD(server_header),
       .choices = server_headers },
+    { .name = "access-log",
+      .argument = "FILE|-",
+      .help = "a line for each answered request; -: to standard output; SIGUSR1 opens "
+              "FILE again",
+      .expected = "the name of a file, or -",
+      .parse = option_parse_text,
+      .offset = FIELD(access_log) },
+    { .name = "log-format",
+      .argument = "common|combined|json",
+      .initial = "combined",
+      .help = "of the access log",
+      .expected = "common, combined or json",
+      .parse = option_parse_choice,
+      .offset = FIELD(log_format),
+      .choices = log_formats },
     { .name = "grace",
       .argument = "TIME",
       .initial = "10s",

@@ -61,7 +61,7 @@ struct request {
     bool expects_continue; /* the body waits for 100; only where the message is not
                               complete */
     bool has_body;         /* Content-Length over 0, or chunked */
-    struct slice line; /* the request line as received, for the log; may be cut short */
+    struct slice line; /* the request line as received, or what came of one; for the log */
     struct slice method_text; /* the token as received */
     struct slice target;      /* the whole target as received */
     struct slice

@@ -3,6 +3,7 @@
 #ifndef TETRAD_SERVER_H
 #define TETRAD_SERVER_H
 
+struct access_log;
 struct http_limits;
 struct listener;
 struct options;
@@ -14,6 +15,8 @@ struct server {
     const struct http_limits *limits; /* of every connection, from the options */
     struct listener *listener;        /* open and listening */
     struct site *site;
+    struct access_log *access_log; /* NULL: nothing is logged */
+    unsigned access_format;        /* its enum access_format */
     int stop_fd; /* readable once the server is to stop */
 };
 

@@ -10,9 +10,12 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* What the handlers share with the program; written once more only by them. */
+/* What the handlers share with the program. The first two are written once more only by
+ * them; the others are theirs to read. */
 static atomic_int stopping;
 static int stop_fd = -1;
+static void (*user1_call)(void *);
+static void *user1_argument;
 
 _Static_assert(ATOMIC_INT_LOCK_FREE == 2, "a signal handler must not wait for a lock");
 
@@ -34,6 +37,15 @@ static void on_stop_in_child(int signal_number)
 {
     (void)signal_number;
     atomic_store(&stopping, 1);
+}
+
+static void on_user1(int signal_number)
+{
+    int saved_errno = errno;
+
+    (void)signal_number;
+    user1_call(user1_argument);
+    errno = saved_errno;
 }
 
 /* SA_RESTART, so that file calls in any thread never see EINTR. Calls with a time-out or
@@ -70,8 +82,20 @@ int signals_open(void)
     sigaddset(&needed, SIGTERM);
     sigaddset(&needed, SIGINT);
     sigaddset(&needed, SIGCHLD);
+    sigaddset(&needed, SIGUSR1);
     sigprocmask(SIG_UNBLOCK, &needed, NULL);
     return stop_fd;
+}
+
+void signals_on_user1(void (*call)(void *), void *argument)
+{
+    /* Not while the two belong to different calls. */
+    handle(SIGUSR1, SIG_IGN);
+    user1_call = call;
+    user1_argument = argument;
+    if (call != NULL) {
+        handle(SIGUSR1, on_user1);
+    }
 }
 
 bool signals_stopping(void)

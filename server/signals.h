@@ -14,6 +14,10 @@ int signals_open(void) MUST_CHECK;
 /* True once SIGTERM or SIGINT came to this process. Lock-free, any thread. */
 bool signals_stopping(void);
 
+/* What SIGUSR1 does from now on: the call, which must be safe in a handler, with the
+ * argument; NULL: nothing. In forked children as well. */
+void signals_on_user1(void (*call)(void *argument), void *argument);
+
 /* In a forked child: SIGTERM and SIGINT from now on only set signals_stopping of this
  * process (finish, then leave), and do not end it at the second time; the shared stop
  * descriptor is not touched by them. */

@@ -17,6 +17,9 @@ enum {
         -4 /* sendfile only: the file ended before the bytes that were announced */
 };
 
+/* Room for a peer's address as text, of any family. */
+enum { TRANSPORT_PEER_MAX = 48 };
+
 struct transport;
 
 struct transport_ops {
@@ -33,6 +36,8 @@ struct transport_ops {
     bool (*pending)(const struct transport *transport);
     /* Bytes sent but not acknowledged by the peer; -1: unknown. */
     ssize_t (*unacked)(const struct transport *transport);
+    /* Writes the peer's address, for the log; NULL: nobody knows it. */
+    void (*peer)(const struct transport *transport, char text[TRANSPORT_PEER_MAX]);
     /* Shuts the sending side down: 0, or TRANSPORT_BROKEN. */
     int (*shutdown)(struct transport *transport);
     /* Closes and frees whatever the transport owns. */

@@ -2,12 +2,16 @@
  * transport_socket.h. It must never know what the bytes mean. */
 #include "transport_socket.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <linux/sockios.h>
+#include <netinet/in.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 static int descriptor(const struct transport *transport)
@@ -65,6 +69,33 @@ static ssize_t socket_unacked(const struct transport *transport)
     return ioctl(descriptor(transport), SIOCOUTQ, &bytes) == 0 ? bytes : -1;
 }
 
+/* "unix:" for a local socket, whose peers have no name. */
+static void socket_peer(const struct transport *transport, char text[TRANSPORT_PEER_MAX])
+{
+    union {
+        struct sockaddr any;
+        struct sockaddr_in in;
+        struct sockaddr_in6 in6;
+        struct sockaddr_un un;
+    } address;
+    socklen_t len = sizeof address;
+    const char *written = NULL;
+
+    if (getpeername(descriptor(transport), &address.any, &len) == 0) {
+        if (address.any.sa_family == AF_INET) {
+            written = inet_ntop(AF_INET, &address.in.sin_addr, text, TRANSPORT_PEER_MAX);
+        } else if (address.any.sa_family == AF_INET6) {
+            written =
+                inet_ntop(AF_INET6, &address.in6.sin6_addr, text, TRANSPORT_PEER_MAX);
+        } else {
+            written = strcpy(text, "unix:");
+        }
+    }
+    if (written == NULL) {
+        strcpy(text, "-");
+    }
+}
+
 static int socket_shutdown(struct transport *transport)
 {
     return shutdown(descriptor(transport), SHUT_WR) == 0 ? 0 : TRANSPORT_BROKEN;
@@ -85,6 +116,7 @@ static const struct transport_ops socket_ops = {
     .sendv = socket_sendv,
     .sendfile = socket_sendfile,
     .unacked = socket_unacked,
+    .peer = socket_peer,
     .shutdown = socket_shutdown,
     .close = socket_close,
 };

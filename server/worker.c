@@ -9,10 +9,10 @@
 #include "server.h"
 #include "worker_state.h"
 
-/* Buffers kept for reuse: a blocking context lends an input and an output at a time, a
- * cooperative one as many as there are connections in the middle of something. What is
+/* Buffers kept for reuse: a blocking context lends an input, an output and what the log
+ * will show at a time, a cooperative one as many as there are connections in the middle of something. What is
  * above that goes back to the allocator. */
-enum { BUFFERS_KEPT_BLOCKING = 2, BUFFERS_KEPT_COOPERATIVE = 64 };
+enum { BUFFERS_KEPT_BLOCKING = 3, BUFFERS_KEPT_COOPERATIVE = 64 };
 
 struct worker *worker_open(const struct server *server, enum worker_kind kind,
                            enum worker_cache cache)
@@ -30,6 +30,14 @@ struct worker *worker_open(const struct server *server, enum worker_kind kind,
         free(worker);
         return NULL;
     }
+    if (server->access_log != NULL) {
+        worker->access = access_writer_open(server);
+        if (worker->access == NULL) {
+            site_view_close(worker->view);
+            free(worker);
+            return NULL;
+        }
+    }
     worker->limits = server->limits;
     worker->cooperative = !may_block;
     buffer_pool_init(&worker->buffers,
@@ -45,6 +53,7 @@ void worker_close(struct worker *worker)
     }
     assert(worker->connections == 0);
     site_view_close(worker->view);
+    access_writer_close(worker->access);
     buffer_pool_destroy(&worker->buffers);
     free(worker);
 }

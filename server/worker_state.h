@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 
+#include "access_writer.h"
 #include "buffer_pool.h"
 #include "http_conn.h"
 #include "site.h"
@@ -17,6 +18,7 @@ struct worker_link {
 struct worker {
     const struct http_limits *limits; /* borrowed */
     struct site_view *view;           /* owned */
+    struct access_writer *access;     /* owned; NULL: nothing is logged */
     struct buffer_pool buffers;
     struct worker_link live; /* sentinel of the list of connections */
     unsigned connections;
