@@ -1,6 +1,6 @@
 # The tests' harness, the check of the layers and the behaviour tests.
 
-EXTRA_DIST += tests/behaviour tests/layers.py tests/setup.sh
+EXTRA_DIST += tests/behaviour tests/parity tests/layers.py tests/setup.sh
 
 # Every test speaks TAP, so that each single case is counted.
 LOG_DRIVER = env AM_TAP_AWK='$(AWK)' CMOCKA_MESSAGE_OUTPUT=TAP \
@@ -23,6 +23,13 @@ check-layers: libtetrad.a
 PYTEST = $(PYTHON) -B -m pytest -q -p no:cacheprovider
 check-behaviour: all
 	TETRAD='$(abs_top_builddir)/tetrad' $(PYTEST) $(PYTESTFLAGS) $(srcdir)/tests/behaviour
+
+# Generated scripts to all models; a seed of its own each time, unless one is given.
+COUNT = 10000
+.PHONY: parity
+parity: all
+	TETRAD='$(abs_top_builddir)/tetrad' $(PYTHON) -B $(srcdir)/tests/parity/compare.py \
+	    --count $(COUNT) $(if $(SEED),--seed $(SEED)) $(PARITYFLAGS)
 
 # One after the other, because each builds what it needs.
 check-all:
