@@ -118,11 +118,11 @@ def cpu_seconds(root):
     return ticks / os.sysconf('SC_CLK_TCK')
 
 
-def memory_bytes(root):
-    """Resident memory of a family of processes; shared pages count for each."""
-    pages = 0
+def most_memory(root):
+    """Resident bytes of the largest process of the family."""
+    most = 0
     for pid in processes(root):
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
             with open(f'/proc/{pid}/statm') as file:
-                pages += int(file.read().split()[1])
-    return pages * os.sysconf('SC_PAGE_SIZE')
+                most = max(most, int(file.read().split()[1]))
+    return most * os.sysconf('SC_PAGE_SIZE')

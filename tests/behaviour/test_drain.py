@@ -160,7 +160,8 @@ def test_under_load_every_started_answer_is_complete(launch, model):
     server = launch(model)
     loads = [Load(server, get('/a.txt'), 10), Load(server, get('/6k'), 6144),
              Load(server, get('/big.bin'), BIG_SIZE)]
-    wait_until(lambda: all(load.answers > 20 or load.error for load in loads), 5, 'the load runs')
+    wait_until(lambda: all(load.answers >= 5 or load.error for load in loads), 5,
+               'the load runs')
     family = children(server.pid)
     server.signal()
     for load in loads:
