@@ -9,7 +9,7 @@ cd "$source"
 . tests/setup.sh
 
 packages_to_test="libcmocka-dev clang python3 python3-pytest python3-h11 python3-pytest-xdist \
-procps wrk nghttp2-client systemd"
+procps curl wrk nghttp2-client systemd"
 
 full='' build=''
 case ${1-} in
