@@ -5,10 +5,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <linux/openat2.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 enum {
@@ -110,6 +112,21 @@ static int open_anywhere(int directory, const char *path, int flags)
     return fd < 0 ? -errno : fd;
 }
 
+/* Without sleeping. A file system in memory does not keep the names that are not there, so
+ * that asking the kernel for what it remembers would never give "no such file"; there its
+ * own look-up is as quick, as far as the path stays within it. */
+static int open_awake(const struct file_root *root, const char *path, int flags,
+                      uint64_t resolve)
+{
+    int fd;
+
+    if (!root->in_memory) {
+        return open_by_kernel(root->fd, path, flags, resolve, false);
+    }
+    fd = open_by_kernel(root->fd, path, flags, resolve | RESOLVE_NO_XDEV, true);
+    return fd == -EXDEV || fd == -EBUSY ? -EAGAIN : fd;
+}
+
 static int open_below(const struct file_root *root, const char *path, int flags,
                       bool may_sleep)
 {
@@ -127,7 +144,9 @@ static int open_below(const struct file_root *root, const char *path, int flags,
     }
     switch (root->way) {
     case FILE_BENEATH:
-        return open_by_kernel(root->fd, path, flags, resolve[root->symlinks], may_sleep);
+        return may_sleep
+                   ? open_by_kernel(root->fd, path, flags, resolve[root->symlinks], true)
+                   : open_awake(root, path, flags, resolve[root->symlinks]);
     case FILE_WALK:
         break;
     }
@@ -164,6 +183,14 @@ static enum file_way way_of(int directory)
     return fd == -ENOSYS || fd == -EPERM ? FILE_WALK : FILE_BENEATH;
 }
 
+static bool is_in_memory(int fd)
+{
+    struct statfs system;
+
+    return fstatfs(fd, &system) == 0 &&
+           (system.f_type == TMPFS_MAGIC || system.f_type == RAMFS_MAGIC);
+}
+
 /* Takes the descriptor. */
 static int make_root(struct file_root **root, int fd, const struct stat *st,
                      enum file_way way, enum file_symlinks symlinks)
@@ -174,9 +201,12 @@ static int make_root(struct file_root **root, int fd, const struct stat *st,
         close(fd);
         return -ENOMEM;
     }
-    *made = (struct file_root){
-        .fd = fd, .dev = st->st_dev, .ino = st->st_ino, .way = way, .symlinks = symlinks
-    };
+    *made = (struct file_root){ .fd = fd,
+                                .dev = st->st_dev,
+                                .ino = st->st_ino,
+                                .way = way,
+                                .symlinks = symlinks,
+                                .in_memory = is_in_memory(fd) };
     atomic_init(&made->references, 1);
     *root = made;
     return 0;

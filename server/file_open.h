@@ -25,6 +25,7 @@ struct file_root {
     ino_t ino;
     enum file_way way;
     enum file_symlinks symlinks;
+    bool in_memory; /* its file system has no disk to wait for */
 };
 
 /* All functions return 0, a descriptor or -errno. Where may_sleep is false they answer
