@@ -3,11 +3,14 @@
 # beyond that (the library of a model, a flag) is set at the end, by the test's name.
 
 UNIT_TESTS = \
+	tests/unit/test_access_line \
+	tests/unit/test_access_log \
 	tests/unit/test_bind_address \
 	tests/unit/test_buffer_pool \
 	tests/unit/test_clock \
 	tests/unit/test_conn \
 	tests/unit/test_context \
+	tests/unit/test_exchange \
 	tests/unit/test_file_block \
 	tests/unit/test_file_cache \
 	tests/unit/test_file_open \
@@ -20,10 +23,13 @@ UNIT_TESTS = \
 	tests/unit/test_http_conn_ends \
 	tests/unit/test_http_date \
 	tests/unit/test_http_parser \
+	tests/unit/test_identity \
 	tests/unit/test_inbox \
 	tests/unit/test_listener \
 	tests/unit/test_listener_stop \
 	tests/unit/test_log \
+	tests/unit/test_log_file \
+	tests/unit/test_log_lanes \
 	tests/unit/test_mime \
 	tests/unit/test_offload \
 	tests/unit/test_option_rules \

@@ -42,6 +42,10 @@ static void describe(const struct options *options, char text[TEXT_MAX])
     for (unsigned i = 0; i < options->binds.count; i++)
         len += snprintf(text + len, TEXT_MAX - (size_t)len, "<%s>",
                         options->binds.values[i]);
+    snprintf(text + len, TEXT_MAX - (size_t)len, " user=%s access-log=%s log-format=%d",
+             options->user != NULL ? options->user : "",
+             options->access_log != NULL ? options->access_log : "",
+             (int)options->log_format);
 }
 
 static void clear_environment(void)
@@ -124,7 +128,8 @@ static void test_defaults(void **state)
         { .holds =
               " max-connections=0 header=10000 keepalive=15000 send=30000 body=30000 "
               "max-requests=0 revalidate=1000 cache=67108864 index=index.html "
-              "server-header=0 grace=10000 root=. binds=<127.0.0.1>" },
+              "server-header=0 grace=10000 root=. binds=<127.0.0.1> user= access-log= "
+              "log-format=1" },
     };
     struct options options;
     char error[ERROR_MAX];
@@ -168,6 +173,12 @@ static void test_command_line(void **state)
         { { "--server-header", "off" }, .holds = " server-header=0 " },
         { { "--server-header", "name" }, .holds = " server-header=1 " },
         { { "--server-header", "full" }, .holds = " server-header=2 " },
+        { { "-u", "web" }, .holds = " user=web " },
+        { { "--user=web:www" }, .holds = " user=web:www " },
+        { { "--access-log", "-" }, .holds = " access-log=- " },
+        { { "--access-log", "a b/log" }, .holds = " access-log=a b/log " },
+        { { "--log-format", "common" }, .holds = " log-format=0" },
+        { { "--log-format", "json" }, .holds = " log-format=2" },
         { { "-b", "::1" }, .holds = " binds=<::1>" },
         { { "-b", "0.0.0.0", "--bind", "::", "-bunix:s" },
           .holds = " binds=<0.0.0.0><::><unix:s>" },
@@ -323,6 +334,11 @@ static void test_bad_words(void **state)
         ERROR_LINE("--model '': expected the name of a model", "-m", ""),
         ERROR_LINE("--server-header 'on': expected off, name or full", "--server-header",
                    "on"),
+        ERROR_LINE("--log-format 'JSON': expected common, combined or json",
+                   "--log-format", "JSON"),
+        ERROR_LINE("--access-log '': expected the name of a file, or -", "--access-log",
+                   ""),
+        ERROR_LINE("--user '': expected the name of a user, and maybe a group", "-u", ""),
         ERROR_LINE(INDEX_ERROR("--index 'a/b'"), "--index", "a/b"),
         ERROR_LINE(INDEX_ERROR("--index 'a,,b'"), "--index", "a,,b"),
         ERROR_LINE(INDEX_ERROR("--index ',a'"), "--index", ",a"),

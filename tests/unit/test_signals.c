@@ -200,12 +200,51 @@ static void test_descriptor_is_shared(void **state)
     assert_exits(stop_is_shared, 0);
 }
 
+static void count_call(void *argument)
+{
+    int *calls = argument;
+
+    (*calls)++;
+    errno = EXDEV;
+}
+
+/* Ignored until it is given a meaning and after; also where the starter blocked it. */
+static void call_by_user1(void)
+{
+    static int calls;
+    sigset_t blocked;
+
+    sigemptyset(&blocked);
+    sigaddset(&blocked, SIGUSR1);
+    sigprocmask(SIG_BLOCK, &blocked, NULL);
+    EXPECT(signals_open() >= 0);
+    raise(SIGUSR1);
+    signals_on_user1(count_call, &calls);
+    EXPECT(calls == 0);
+    errno = ENOTDIR;
+    raise(SIGUSR1);
+    EXPECT(calls == 1 && errno == ENOTDIR);
+    signals_in_child();
+    raise(SIGUSR1);
+    EXPECT(calls == 2 && !signals_stopping());
+    signals_on_user1(NULL, NULL);
+    raise(SIGUSR1);
+    EXPECT(calls == 2);
+}
+
+static void test_user1(void **state)
+{
+    (void)state;
+    assert_exits(call_by_user1, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_first_signal), cmocka_unit_test(test_second_signal),
         cmocka_unit_test(test_sigpipe),      cmocka_unit_test(test_bad_inheritance),
         cmocka_unit_test(test_in_child),     cmocka_unit_test(test_descriptor_is_shared),
+        cmocka_unit_test(test_user1),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
