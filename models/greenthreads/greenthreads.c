@@ -1,12 +1,11 @@
 /* The model: a user thread per connection, on as many schedulers as there are workers,
  * each in its own kernel thread; the first, in the calling one, also accepts. Here are
  * start and stop only. It must never know a byte of what a connection says. */
+#include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <errno.h>
 
 #include "accept.h"
 #include "clock.h"
