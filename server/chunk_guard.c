@@ -6,8 +6,6 @@
  * It must never know a request. */
 #include "chunk_guard.h"
 
-#include <stdbool.h>
-
 #include "request.h"
 
 enum state { SIZE, BLANK, EXTENSION, SIZE_LF, DATA, DATA_CR, DATA_LF, TRAILER };
@@ -156,13 +154,34 @@ void chunk_guard_init(struct chunk_guard *guard)
     *guard = (struct chunk_guard){ .state = SIZE };
 }
 
+static bool is_hidden(const struct chunk_guard *guard, char next)
+{
+    switch ((enum state)guard->state) {
+    case TRAILER:
+        return true;
+    case BLANK:
+    case EXTENSION:
+        return next != '\r';
+    case SIZE:
+        return next == ';' || next == ' ' || next == '\t';
+    case SIZE_LF:
+    case DATA:
+    case DATA_CR:
+    case DATA_LF:
+        break;
+    }
+    return false;
+}
+
 enum chunk_guard_verdict chunk_guard_feed(struct chunk_guard *guard, const char *bytes,
                                           size_t n, size_t *used)
 {
     size_t at = 0, part = 0;
     enum chunk_guard_verdict verdict = CHUNK_GUARD_MORE;
 
-    while (at < n && verdict == CHUNK_GUARD_MORE) {
+    guard->hidden = n > 0 && is_hidden(guard, bytes[0]);
+    while (at < n && verdict == CHUNK_GUARD_MORE &&
+           is_hidden(guard, bytes[at]) == guard->hidden) {
         if (guard->state == DATA) {
             at += feed_data(guard, n - at);
         } else if (guard->state == TRAILER) {

@@ -4,6 +4,7 @@
 #ifndef TETRAD_CHUNK_GUARD_H
 #define TETRAD_CHUNK_GUARD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,12 +29,15 @@ struct chunk_guard {
     uint16_t status;     /* of a refusal */
     uint8_t state;
     uint8_t digits;
+    bool hidden; /* the bytes just used are an extension or a trailer */
     struct head_guard trailer;
 };
 
 void chunk_guard_init(struct chunk_guard *guard);
 
-/* Looks at the next n bytes of the body; *used is how many of them belong to it. */
+/* Looks at the next bytes of the body, n at most; *used is how many of them belong to it.
+ * A call ends where hidden changes, so that extensions and trailers can be left out of
+ * what the parser library is shown. */
 enum chunk_guard_verdict chunk_guard_feed(struct chunk_guard *guard, const char *bytes,
                                           size_t n, size_t *used);
 

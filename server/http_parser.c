@@ -177,27 +177,49 @@ static enum http_parser_verdict refuse(struct request *request, unsigned status)
     return HTTP_PARSER_REFUSED;
 }
 
+/* Extensions and trailers are skipped here: the library reads a meaning into some of
+ * them, and does not take all that RFC 9112 7.1 allows. */
+static enum http_parser_verdict read_chunks(struct http_parser *parser,
+                                            struct request *request, const char *bytes,
+                                            size_t n, size_t *used)
+{
+    struct chunk_guard *guard = &parser->chunks;
+    enum chunk_guard_verdict verdict = CHUNK_GUARD_MORE;
+
+    *used = 0;
+    while (*used < n && verdict == CHUNK_GUARD_MORE) {
+        const char *at = bytes + *used;
+        size_t part;
+
+        verdict = chunk_guard_feed(guard, at, n - *used, &part);
+        if (verdict == CHUNK_GUARD_REFUSED) {
+            return refuse(request, guard->status);
+        }
+        if (!guard->hidden && !feed_library(parser, at, part, false)) {
+            return refuse(request, 400);
+        }
+        *used += part;
+    }
+    if (verdict == CHUNK_GUARD_MORE) {
+        return HTTP_PARSER_MORE;
+    }
+    return feed_library(parser, "\r\n", 2, true) ? HTTP_PARSER_COMPLETE
+                                                 : refuse(request, 400);
+}
+
 enum http_parser_verdict http_parser_body(struct http_parser *parser,
                                           struct request *request, const char *bytes,
                                           size_t n, size_t *used)
 {
-    llhttp_t *llhttp = library(parser);
+    uint64_t left;
     bool ends;
 
     if (request_has(request, FIELD_TRANSFER_ENCODING)) {
-        enum chunk_guard_verdict verdict =
-            chunk_guard_feed(&parser->chunks, bytes, n, used);
-
-        if (verdict == CHUNK_GUARD_REFUSED) {
-            return refuse(request, parser->chunks.status);
-        }
-        ends = verdict == CHUNK_GUARD_COMPLETE;
-    } else {
-        uint64_t left = llhttp->content_length; /* the library counts it down */
-
-        *used = n < left ? n : (size_t)left;
-        ends = *used == left;
+        return read_chunks(parser, request, bytes, n, used);
     }
+    left = library(parser)->content_length; /* it counts down */
+    *used = n < left ? n : (size_t)left;
+    ends = *used == left;
     if (!feed_library(parser, bytes, *used, ends)) {
         return refuse(request, 400);
     }

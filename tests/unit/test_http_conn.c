@@ -97,6 +97,11 @@ static const struct script scripts[] = {
     { __LINE__, POST "Content-Length: 99999999999999999999999\r\n\r\n" GET, "413!" },
     { __LINE__, CHUNKED "5\r\nhello\r\n0\r\n\r\n" GET, "405 200" },
     { __LINE__, CHUNKED "5;a=b\r\nhello\r\n00\r\nX: y\r\n\r\n" GET, "405 200" },
+    { __LINE__, CHUNKED "1;a=b;c=\"\\\"d \xe9\"\r\nx\r\n0 ; e \r\n\r\n" GET, "405 200" },
+    { __LINE__,
+      CHUNKED "0\r\nHost: u\r\nConnection: close\r\n"
+              "Transfer-Encoding: gzip\r\n\r\n" GET,
+      "405 200" },
     { __LINE__, CHUNKED "a\r\n0123456789\r\n1\r\nx\r\n0\r\n\r\n" GET, "405 200" },
     { __LINE__, CHUNKED "5 \r\nhello\r\n0\r\n\r\n", "400!" },
     { __LINE__, CHUNKED "+5\r\nhello\r\n0\r\n\r\n", "400!" },
