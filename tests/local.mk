@@ -1,6 +1,6 @@
 # The tests' harness, the check of the layers and the behaviour tests.
 
-EXTRA_DIST += tests/behaviour tests/parity tests/layers.py tests/setup.sh
+EXTRA_DIST += tests/behaviour tests/parity tests/garden tests/layers.py tests/setup.sh
 
 # Every test speaks TAP, so that each single case is counted.
 LOG_DRIVER = env AM_TAP_AWK='$(AWK)' CMOCKA_MESSAGE_OUTPUT=TAP \
@@ -30,6 +30,12 @@ COUNT = 10000
 parity: all
 	TETRAD='$(abs_top_builddir)/tetrad' $(PYTHON) -B $(srcdir)/tests/parity/compare.py \
 	    --count $(COUNT) $(if $(SEED),--seed $(SEED)) $(PARITYFLAGS)
+
+# The case tables and generated requests to tetrad and to other servers that are installed.
+.PHONY: garden
+garden: all
+	TETRAD='$(abs_top_builddir)/tetrad' $(PYTHON) -B $(srcdir)/tests/garden/garden.py \
+	    $(if $(SEED),--seed $(SEED)) $(GARDENFLAGS)
 
 # One after the other, because each builds what it needs.
 check-all:

@@ -13,6 +13,7 @@ import concurrent.futures
 import contextlib
 import os
 import random
+import signal
 import sys
 import time
 
@@ -147,6 +148,7 @@ def arguments():
 
 
 def main():
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     options = arguments()
     binary = find_binary()
     with contextlib.ExitStack() as stack:
@@ -171,4 +173,7 @@ def main():
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(128 + signal.SIGINT)

@@ -4,6 +4,7 @@ Many connections run at once in one asyncio loop. Pauses are part of the stimulu
 a wait for the end of the connection that is allowed to time out.
 """
 import asyncio
+import contextlib
 import dataclasses
 import hashlib
 import re
@@ -64,6 +65,12 @@ class Wire(asyncio.Protocol):
         """The probe has its answer."""
         return self.raw.endswith(b'\r\n\r\n' + SENTINEL_BODY)
 
+    def shut(self):
+        """The end of what the client sends; that the server is gone is known otherwise."""
+        with contextlib.suppress(OSError):
+            if not self.transport.is_closing():
+                self.transport.write_eof()
+
     async def wait_over(self, seconds):
         """True if the end came within that time."""
         if not self.over.done():
@@ -107,8 +114,7 @@ async def play(address, steps):
             if SAYS_CLOSE.search(wire.raw) and not await wire.wait_over(patient(END_LIMIT)):
                 return Played(bytes(wire.raw), 'left open')
         kept, early = probed and wire.in_step, wire.over.done()
-        if not wire.transport.is_closing() and wire.transport.can_write_eof():
-            wire.transport.write_eof()
+        wire.shut()
         if not await wire.wait_over(patient(END_LIMIT)):
             return Played(bytes(wire.raw), 'never ended')
         return Played(bytes(wire.raw), ending(wire, kept, early, probed))
