@@ -311,12 +311,11 @@ static void print_option(FILE *to, const struct option_row *row)
     char name[NAME_MAX_LEN];
     char initial[NAME_MAX_LEN];
     size_t column = HELP_COLUMN;
-    int len = snprintf(name, sizeof(name), "%c%c%c --%s%s%s%s",
-                       row->letter != 0 ? '-' : ' ', row->letter != 0 ? row->letter : ' ',
-                       row->letter != 0 ? ',' : ' ', row->name,
-                       row->implied != NULL ? "[=" : " ",
-                       row->argument != NULL ? row->argument : "",
-                       row->implied != NULL ? "]" : "");
+    int len = snprintf(
+        name, sizeof(name), "%c%c%c --%s%s%s%s", row->letter != 0 ? '-' : ' ',
+        row->letter != 0 ? row->letter : ' ', row->letter != 0 ? ',' : ' ', row->name,
+        row->implied != NULL ? "[=" : " ", row->argument != NULL ? row->argument : "",
+        row->implied != NULL ? "]" : "");
 
     fprintf(to, "  %-*s", HELP_COLUMN - 2, name);
     if (len >= HELP_COLUMN - 2)
