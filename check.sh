@@ -46,21 +46,22 @@ launch()
     groups="$groups $launched"
 }
 
+# No "--" before the group: dash takes it for one.
 end_all()
 {
     for group in $groups; do
-        kill -INT -- "-$group" 2>/dev/null || true
+        kill -INT "-$group" 2>/dev/null || true
     done
     for _ in 1 2 3 4 5 6 7 8 9 10; do
         alive=
         for group in $groups; do
-            kill -0 -- "-$group" 2>/dev/null && alive=yes
+            kill -0 "-$group" 2>/dev/null && alive=yes
         done
         [ -n "$alive" ] || break
         sleep 0.5
     done
     for group in $groups; do
-        kill -KILL -- "-$group" 2>/dev/null || true
+        kill -KILL "-$group" 2>/dev/null || true
     done
 }
 
