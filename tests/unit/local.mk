@@ -13,6 +13,8 @@ UNIT_TESTS = \
 	tests/unit/test_exchange \
 	tests/unit/test_file_block \
 	tests/unit/test_file_cache \
+	tests/unit/test_file_forms \
+	tests/unit/test_file_listing \
 	tests/unit/test_file_open \
 	tests/unit/test_file_policy \
 	tests/unit/test_file_resolve \
@@ -27,10 +29,12 @@ UNIT_TESTS = \
 	tests/unit/test_inbox \
 	tests/unit/test_listener \
 	tests/unit/test_listener_stop \
+	tests/unit/test_listing \
 	tests/unit/test_log \
 	tests/unit/test_log_file \
 	tests/unit/test_log_lanes \
 	tests/unit/test_mime \
+	tests/unit/test_negotiate \
 	tests/unit/test_offload \
 	tests/unit/test_option_rules \
 	tests/unit/test_options \
@@ -49,6 +53,9 @@ UNIT_TESTS = \
 	tests/unit/test_site \
 	tests/unit/test_site_change \
 	tests/unit/test_site_file \
+	tests/unit/test_site_forms \
+	tests/unit/test_site_forms_change \
+	tests/unit/test_site_listing \
 	tests/unit/test_site_missing \
 	tests/unit/test_site_pending \
 	tests/unit/test_site_policy \
@@ -58,6 +65,7 @@ UNIT_TESTS = \
 	tests/unit/test_supervisor \
 	tests/unit/test_sync \
 	tests/unit/test_target \
+	tests/unit/test_text \
 	tests/unit/test_thread_pool \
 	tests/unit/test_timeout_queue \
 	tests/unit/test_transport_socket \
@@ -77,6 +85,7 @@ EXTRA_DIST += \
 	tests/unit/listening.h \
 	tests/unit/request_of.h \
 	tests/unit/site_driver.h \
+	tests/unit/site_forms.h \
 	tests/unit/story.h \
 	tests/unit/tiny_server.h \
 	tests/unit/tree.h \

@@ -200,6 +200,27 @@ static void test_renew_leaves_pins_alone(void **state)
     file_block_put(late);
 }
 
+static void test_forget(void **state)
+{
+    struct file_cache *cache = file_cache_open(FILE_PRIVATE, &ample);
+    struct file_cache_hit hit;
+
+    (void)state;
+    file_cache_forget(cache, SLICE("/a"));
+    store(cache, SLICE("/a"), block_of(10, 1), 0);
+    store(cache, SLICE("/b"), block_of(10, 2), 0);
+    file_cache_refuse(cache, SLICE("/c"), 404, at(0));
+    file_cache_forget(cache, SLICE("/a"));
+    file_cache_forget(cache, SLICE("/c"));
+    assert_int_equal(mark_of(cache, SLICE("/a"), 0), 0);
+    assert_int_equal(mark_of(cache, SLICE("/b"), 0), 2);
+    assert_int_equal(file_cache_find(cache, SLICE("/c"), at(0), AGE_MS, &hit),
+                     FILE_CACHE_MISS);
+    assert_int_equal(file_cache_use(cache).blocks, 1);
+    assert_int_equal(file_cache_use(cache).refusals, 0);
+    file_cache_close(cache);
+}
+
 static void test_least_recently_used_leave(void **state)
 {
     struct file_cache_limits limits = { .bytes = 100 * 1024, .descriptors = 8 };
@@ -412,6 +433,7 @@ int main(void)
         cmocka_unit_test(test_freshness),
         cmocka_unit_test(test_confirm),
         cmocka_unit_test(test_renew_leaves_pins_alone),
+        cmocka_unit_test(test_forget),
         cmocka_unit_test(test_least_recently_used_leave),
         cmocka_unit_test(test_nothing_is_kept_in_no_bytes),
         cmocka_unit_test(test_long_keys_are_not_kept),

@@ -360,10 +360,40 @@ static void a_changed_byte_is_noticed(void **state)
     assert_true(accepted > 1000);
 }
 
+static void dates_are_formatted_for_programs(void **state)
+{
+    static const struct {
+        int line;
+        int64_t seconds;
+        const char *text;
+    } cases[] = {
+        { __LINE__, 0, "1970-01-01T00:00:00Z" },
+        { __LINE__, -1, "1969-12-31T23:59:59Z" },
+        { __LINE__, 784111777, "1994-11-06T08:49:37Z" },
+        { __LINE__, 951782400, "2000-02-29T00:00:00Z" },
+        { __LINE__, INT64_C(253402300799), "9999-12-31T23:59:59Z" },
+        { __LINE__, INT64_MAX, "9999-12-31T23:59:59Z" },
+        { __LINE__, INT64_C(-62167219200), "0000-01-01T00:00:00Z" },
+        { __LINE__, INT64_MIN, "0000-01-01T00:00:00Z" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char *text = malloc(HTTP_DATE_ISO_LEN);
+
+        assert_non_null(text);
+        http_date_format_iso(cases[i].seconds, text);
+        CHECK_CASE(cases[i].line, cases[i].text,
+                   memcmp(text, cases[i].text, HTTP_DATE_ISO_LEN) == 0);
+        free(text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(dates_are_formatted),
+        cmocka_unit_test(dates_are_formatted_for_programs),
         cmocka_unit_test(good_dates_are_read),
         cmocka_unit_test(bad_dates_are_refused),
         cmocka_unit_test(two_digit_years_are_near_now),
