@@ -207,7 +207,7 @@ def arguments():
 
 
 def main():
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     options = arguments()
     names = [name for name in PEERS if find_program(PEERS[name][0])]
     if not names:
@@ -229,7 +229,8 @@ def main():
             addresses[name] = peer.address
         print('peers:', ', '.join(f'{name} {version_of(name)}' for name in names), flush=True)
         cases = collect(options)
-        return 1 if report(cases, asyncio.run(play_all(Player(addresses), cases)), options.all) else 0
+        seen = asyncio.run(play_all(Player(addresses), cases))
+        return 1 if report(cases, seen, options.all) else 0
 
 
 if __name__ == '__main__':

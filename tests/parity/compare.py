@@ -148,7 +148,7 @@ def arguments():
 
 
 def main():
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     options = arguments()
     binary = find_binary()
     with contextlib.ExitStack() as stack:

@@ -27,7 +27,8 @@ TARGETS = ['/', '/a.txt', '/empty', '/1k', '/6k', '/big.bin', '/dir/', '/dir', '
            'http://t.test/a.txt', 'http://t.test', '/packed.css', '/packed.css', '/packed.css',
            *('/' + name.replace('%', '%25').replace(' ', '%20').replace('\\', '%5C')
              for name in AWKWARD if name.isascii())]
-ODD_TARGETS = ['/%2e%2e/secret', '/a%00', '/%zz', '*', 'a.txt', 't.test:80', '//', '/\\', 'ftp://x/']
+ODD_TARGETS = ['/%2e%2e/secret', '/a%00', '/%zz', '*', 'a.txt', 't.test:80', '//', '/\\',
+               'ftp://x/']
 METHODS = ['GET'] * 12 + ['HEAD'] * 4 + ['OPTIONS', 'POST', 'PUT', 'DELETE', 'TRACE']
 ODD_METHODS = ['GET', 'HEAD', 'OPTIONS', 'BREW', 'CONNECT', 'get', 'PRI']
 VERSIONS = ['HTTP/1.1'] * 14 + ['HTTP/1.0'] * 3 + ['HTTP/1.2', 'HTTP/2.0', 'HTTP/0.9', 'http/1.1']
@@ -51,10 +52,11 @@ FIELDS = {
 USUAL = ['Connection', 'Range', 'If-None-Match', 'If-Modified-Since', 'Accept-Encoding', 'Accept']
 BODIES = [b'', b'hello', b'x' * 4000, b'GET /a.txt HTTP/1.1\r\nHost: t.test\r\n\r\n']
 
-TOKENS = [b'\r', b'\n', b'\r\n', b'\r\n\r\n', b'\0', b'\t', b' ', b'  ', b':', b';', b',', b'"', b'%',
-          b'%00', b'%2f', b'%2e', b'..', b'/', b'//', b'\\', b'#', b'?', b'*', b'\x7f', b'\x80',
-          b'\xff', b'-', b'+', b'0', b'1', b'9', b'99999999999999999999', b'0x', b'ffffffffffffffff',
-          b'HTTP/1.0', b'HTTP/1.1', b'HTTP/9.9', b'GET ', b'HEAD ', b'close', b'chunked', b'bytes=',
+TOKENS = [b'\r', b'\n', b'\r\n', b'\r\n\r\n', b'\0', b'\t', b' ', b'  ', b':', b';', b',', b'"',
+          b'%', b'%00', b'%2f', b'%2e', b'..', b'/', b'//', b'\\', b'#', b'?', b'*', b'\x7f',
+          b'\x80', b'\xff', b'-', b'+', b'0', b'1', b'9', b'99999999999999999999', b'0x',
+          b'ffffffffffffffff', b'HTTP/1.0', b'HTTP/1.1', b'HTTP/9.9', b'GET ', b'HEAD ', b'close',
+          b'chunked', b'bytes=',
           b'Host: x\r\n', b'Content-Length: 3\r\n', b'Transfer-Encoding: chunked\r\n',
           b'Connection: close\r\n', b'Expect: 100-continue\r\n', b' folded\r\n', b'0\r\n\r\n',
           b'5\r\nhello\r\n', b'GET /a.txt HTTP/1.1\r\nHost: t.test\r\n\r\n']

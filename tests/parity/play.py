@@ -11,6 +11,7 @@ import re
 
 from client import AnswerReader
 from generator import SENTINEL, SENTINEL_BODY, bytes_of
+from test_parity import timeless
 from waiting import patient
 
 # After the last byte: so long without a byte means that the server waits for the client. What
@@ -18,8 +19,6 @@ from waiting import patient
 QUIET = 0.25
 END_LIMIT = 8
 
-BOUNDARY = re.compile(rb'multipart/byteranges; boundary="?([^\r"]+)')
-DATE = re.compile(rb'\r\nDate: [^\r]*\r\n')
 LENGTH = re.compile(rb'\r\nContent-Length: (\d+)\r\n')
 SAYS_CLOSE = re.compile(rb'\r\nConnection: *close\r\n', re.IGNORECASE)
 
@@ -133,13 +132,6 @@ def ending(wire, kept, early, probed):
 
 
 # ---- what came back
-
-def timeless(raw):
-    """Without what no two answers need share: the Date and a multipart's boundary."""
-    for boundary in set(BOUNDARY.findall(raw)):
-        raw = raw.replace(boundary, b'-' * len(boundary))
-    return DATE.sub(b'\r\nDate: -\r\n', raw)
-
 
 def methods_of(raw, heads_possible):
     """Which answers are to HEAD requests cannot be told from mutated bytes; it is told from
