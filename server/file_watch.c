@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <poll.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -34,6 +35,7 @@ struct shared_part {
 struct file_watch {
     int inotify_fd, stop_fd;
     struct shared_part *shared;
+    sem_t running;
     pthread_t thread;
     pid_t opened_by;
 };
@@ -67,6 +69,7 @@ static void *watch_run(void *argument)
     struct pollfd waits[] = { { .fd = watch->stop_fd, .events = POLLIN },
                               { .fd = watch->inotify_fd, .events = POLLIN } };
 
+    (void)sem_post(&watch->running);
     while (waits[0].revents == 0) {
         if (poll(waits, 2, -1) > 0 && waits[1].revents != 0 && take_events(watch)) {
             atomic_fetch_add_explicit(&watch->shared->generation, 1,
@@ -90,9 +93,14 @@ static bool start_thread(struct file_watch *watch)
     (void)pthread_attr_setstacksize(&attributes, WATCH_STACK_SIZE);
     sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    (void)sem_init(&watch->running, 0, 0);
     error = pthread_create(&watch->thread, &attributes, watch_run, watch);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);
+    /* A process that forks while a thread starts gives its child the locks that the start
+     * holds, and nobody there to open them. */
+    while (error == 0 && sem_wait(&watch->running) != 0) {
+    }
     return error == 0;
 }
 
