@@ -37,6 +37,7 @@ enum {
 struct access_log {
     struct log_lanes *lanes; /* owned, shared between the processes */
     int wake_fd;             /* owned, shared too */
+    pid_t opener;            /* the process that writes */
     atomic_bool stopping;
     bool started;
     pthread_t thread;
@@ -62,6 +63,7 @@ int access_log_open(struct access_log **opened, const char *path)
         return -ENOMEM;
     }
     log->file.fd = -1;
+    log->opener = getpid();
     log->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (log->wake_fd < 0) {
         result = -errno;
@@ -97,6 +99,10 @@ static void wake(const struct access_log *log, uint64_t news)
 
 unsigned access_log_claim(struct access_log *log)
 {
+    /* A child would keep the old file and its space on the disk after a rotation. */
+    if (getpid() != log->opener) {
+        log_file_close(&log->file);
+    }
     return log_lanes_claim(log->lanes);
 }
 

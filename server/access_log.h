@@ -13,7 +13,7 @@
 struct access_log;
 
 /* So late a line may come into the file, while that can be written. */
-enum { ACCESS_LOG_FLUSH_MS = 500 };
+enum { ACCESS_LOG_FLUSH_MS = 250 };
 
 /* Opens the file ("-": standard output), the path of which is borrowed. 0 or -errno. */
 int access_log_open(struct access_log **log, const char *path) MUST_CHECK;
@@ -24,7 +24,7 @@ int access_log_give(struct access_log *log, uid_t user, gid_t group) MUST_CHECK;
 /* Starts the thread that writes. 0 or -errno. */
 int access_log_start(struct access_log *log) MUST_CHECK;
 
-/* Which lane a worker is to use. */
+/* Which lane a worker is to use. In a forked process, before it adds a line. */
 unsigned access_log_claim(struct access_log *log);
 
 /* Adds a line, which ends in a newline and has 4096 bytes at most. Any thread of this
