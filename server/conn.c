@@ -204,6 +204,8 @@ static enum conn_wait flush(struct conn *conn, uint64_t now_ms)
     size_t budget = STEP_FILE_BYTES_MAX;
 
     while (!output_empty(output)) {
+        bool look_again =
+            conn->worker->cooperative && output_front(output)->kind == SPAN_FILE;
         size_t asked = 0;
         ssize_t n;
 
@@ -227,7 +229,9 @@ static enum conn_wait flush(struct conn *conn, uint64_t now_ms)
         if (conn->worker->access != NULL) {
             log_finished(conn);
         }
-        if ((size_t)n < asked) {
+        /* A file that was cut is short too, with room left in the socket: only the next
+         * call tells which it was. (A blocking send that is short has slept: enough.) */
+        if ((size_t)n < asked && !look_again) {
             return wait_for_peer(conn, now_ms);
         }
         budget -= (size_t)n < budget ? (size_t)n : budget;
