@@ -12,7 +12,7 @@ import time
 
 import h11
 
-from waiting import AT_ONCE, patient
+from waiting import AT_ONCE, Stopwatch, patient
 
 HOST = 't.test'
 # Text of every file beside and above the document root: no answer may ever hold it.
@@ -361,12 +361,11 @@ class Client:
 
     def pump(self, done, within=ANSWER_LIMIT, room=1 << 18):
         """Receives until done() or the end of the connection; False when time ran out."""
-        limit = time.monotonic() + patient(within)
+        watch = Stopwatch()
         while not done() and not self.over:
-            left = limit - time.monotonic()
-            if left <= 0:
+            if watch.over(within):
                 return False
-            if self._wait(False, left)[0]:
+            if self._wait(False, max(0.001, patient(within) - watch.now))[0]:
                 self._receive(room)
         return True
 
@@ -415,9 +414,11 @@ def ask_once(address, message, within=ANSWER_LIMIT):
 
 
 def answered_at_once(address, message):
-    """As ask_once, and without being held up."""
-    start = time.monotonic()
-    answer = ask_once(address, message)
-    took = time.monotonic() - start
-    assert took <= patient(AT_ONCE), f'answered after {took:.3f} s'
-    return answer
+    """As ask_once, and without being held up. One that is may have met a busy machine; a
+    server that holds clients up holds the next ones up as well."""
+    for _ in range(3):
+        watch = Stopwatch()
+        answer = ask_once(address, message)
+        if not watch.over(AT_ONCE):
+            return answer
+    raise AssertionError(f'answered after {watch.now:.3f} s')

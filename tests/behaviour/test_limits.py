@@ -100,7 +100,7 @@ def first_free(used):
 
 def test_N3_no_descriptor_for_a_file_is_503(program, launch, model, docroot, scratch):
     """Not 404, and it passes with its cause; a file that is cached is served all the same."""
-    server = launch(model, '--workers', '1')
+    server = launch(model, '--workers', '1', '--revalidate', '60s')
     docroot.write(scratch + 'fresh', b'fresh')
     with Client(server.address) as client:
         client.ask(PROBE)

@@ -8,7 +8,7 @@ import pytest
 from client import Client, ask_once, get
 from docroot import A_TXT
 from exchanges import PROBE
-from kernel import children, descriptors, most_descriptors, most_memory, processes
+from kernel import children, most_descriptors, most_memory, processes, serving
 from waiting import AT_ONCE, wait_until
 
 
@@ -51,7 +51,7 @@ def test_Q6_a_killed_child_costs_only_its_own_client(launch, model):
         clients = [stack.enter_context(Client(server.address)) for _ in range(4)]
         for client in clients:
             client.ask(PROBE)
-        victims = [pid for pid in children(server.pid) if has_connection(pid)]
+        victims = [pid for pid in serving(server.pid) if pid != server.pid]
         for pid in victims[:1]:
             os.kill(pid, signal.SIGKILL)
         wait_until(lambda: no_zombies(server), 3)
@@ -59,19 +59,6 @@ def test_Q6_a_killed_child_costs_only_its_own_client(launch, model):
         assert kept == len(clients) - len(victims[:1])
     assert serves(server)
     assert bool(before) == bool(victims)
-
-
-def has_connection(pid):
-    """True if the process holds more sockets than an idle one of its kind does."""
-    return any(is_established(link) for link in descriptors(pid).values())
-
-
-def is_established(link):
-    if not link.startswith('socket:['):
-        return False
-    with open('/proc/net/tcp') as table:
-        return any(row.split()[9] == link[8:-1] and row.split()[3] == '01'
-                   for row in table.readlines()[1:])
 
 
 def still_served(client):
@@ -97,7 +84,7 @@ def test_N5_descriptors_come_back_after_cut_downloads(launch, model, reset):
     server = launch(model, '--workers', '1')
     abort_downloads(server, 5, reset)
     assert ask_once(server.address, get('/big.bin')).status == 200
-    wait_until(lambda: not any(map(has_connection, processes(server.pid))), 3)
+    wait_until(lambda: not serving(server.pid), 3, 'no connection is left')
     before = most_descriptors(server.pid)
     abort_downloads(server, 100, reset)
     wait_until(lambda: most_descriptors(server.pid) <= before, 3,
@@ -110,7 +97,7 @@ def test_N4_connections_reset_before_they_are_accepted(launch, model):
     for _ in range(500):
         Client(server.address).reset()
     assert serves(server)
-    wait_until(lambda: not any(map(has_connection, processes(server.pid))), 3)
+    wait_until(lambda: not serving(server.pid), 3, 'no connection is left')
 
 
 def test_N6_aborts_do_not_end_the_server(launch, model):
