@@ -126,3 +126,18 @@ llhttp/http.o: $(LLHTTP_SOURCE)/http.c
 llhttp/llhttp.o: $(LLHTTP_SOURCE)/llhttp.c
 	$(LLHTTP_COMPILE) $(LLHTTP_SOURCE)/llhttp.c
 endif
+
+# The unit of systemd, with the paths of this installation, which only make knows.
+
+systemdsystemunit_DATA =
+if INSTALL_SYSTEMD_UNIT
+systemdsystemunit_DATA += server/tetrad.service
+endif
+CLEANFILES += server/tetrad.service
+EXTRA_DIST += server/tetrad.service.in
+
+server/tetrad.service: $(srcdir)/server/tetrad.service.in Makefile
+	$(AM_V_GEN)$(MKDIR_P) server && $(SED) -e 's|@bindir[@]|$(bindir)|g' \
+	    -e 's|@pkgdatadir[@]|$(pkgdatadir)|g' -e 's|@sysconfdir[@]|$(sysconfdir)|g' \
+	    $(srcdir)/server/tetrad.service.in >$@.new && mv $@.new $@
+all-local: server/tetrad.service

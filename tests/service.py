@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 BUILD = Path(os.environ["TETRAD_BUILD"])
-UNIT = (BUILD / "deploy/tetrad.service").read_text()
+UNIT = (BUILD / "server/tetrad.service").read_text()
 PROGRAM = BUILD / "tetrad"
 # Of 10, which is a service without any restriction. What is left is the network and the
 # right to bind a port below 1024.
