@@ -187,12 +187,14 @@ static void announce(const struct options *options, const struct server *server)
                   "--spa=%.*s: no such file yet, so that missing pages are 404",
                   ROOT_TEXT_MAX, options->spa);
     }
-    if (options->spa == NULL && !site_has_index(server->site))
+    if (options->spa == NULL && !options->listing && !site_has_index(server->site)) {
         log_write(
             LOG_LEVEL_INFO,
-            "%.*s has no index file (%s), so that / is not found; --index names one",
+            "%.*s has no index file (%s), so that / is not found; --index names one, "
+            "--listing shows what is there",
             ROOT_TEXT_MAX, options->root,
             *options->index != '\0' ? options->index : "none is set");
+    }
     if (geteuid() == 0)
         log_write(LOG_LEVEL_WARN,
                   "running as root: a user with fewer rights is safer (--user)");

@@ -23,6 +23,20 @@ HUGE_SIZE = 5 << 30
 INDEX = b'<!doctype html><title>root</title>\n'
 DIR_INDEX = b'<!doctype html><title>dir</title>\n'
 
+# Siblings need not be what their coding says: nobody unpacks them here.
+PAGE_JS = b'the script as it is, of 41 bytes in all.\n'
+PAGE_ZST, PAGE_BR, PAGE_GZ = b'zstd, 14 bytes', b'br: 12 bytes', b'gzip: 0123456789abcdef'
+LARGE_GZ = bytes(i % 249 for i in range(300000))
+PLAIN_TXT = b'plain\n'
+CODED = {
+    'page.js': PAGE_JS, 'page.js.zst': PAGE_ZST, 'page.js.br': PAGE_BR, 'page.js.gz': PAGE_GZ,
+    'index.html': b'<p>coded\n', 'index.html.gz': b'packed index',
+    'large.css': LARGE_GZ * 2, 'large.css.gz': LARGE_GZ, 'empty.txt': b'', 'empty.txt.gz': b'',
+    'locked.txt.gz': b'not locked',
+    **{f'{name}.txt': PLAIN_TXT for name in ('old', 'locked', 'folder', 'fifo', 'out', 'in',
+                                             'loop', 'gone', 'none')},
+}
+
 AWKWARD = ['with space.txt', 'caf\u00e9.txt', 'a+b.txt', '+x+.css', 'foo%25bar.txt',
            'foo%bar.txt', 'semi;colon.txt', 'back\\slash.txt', 'star*.txt', "quote'.txt",
            'a&b=c.txt', '~tilde', '%41']
@@ -92,6 +106,7 @@ class DocumentRoot:
         self._build_outside()
         self._build_special()
         self._build_closed()
+        self._build_coded()
 
     def _build_files(self):
         files = {
@@ -159,6 +174,19 @@ class DocumentRoot:
             listener.bind(f'/proc/self/fd/{folder}/socket')
         os.close(folder)
         os.chmod(self.at('socket'), 0o666)
+
+    def _build_coded(self):
+        """Files with precompressed siblings, good ones and such as must not be used."""
+        for name in CODED:
+            self.write(f'coded/{name}', CODED[name])
+        self.write('coded/old.txt.gz', b'too old', STAMP_NS - 1)
+        self.write('coded/locked.txt.br', b'locked', mode=0)
+        os.makedirs(self.at('coded/folder.txt.gz'))
+        os.mkfifo(self.at('coded/fifo.txt.gz'))
+        for name, to in (('out.txt.gz', self.outside('secret')), ('out.txt.br', '../../secret'),
+                         ('out.txt.zst', '../link-out.txt'), ('in.txt.gz', 'page.js.gz'),
+                         ('loop.txt.gz', 'loop.txt.gz'), ('gone.txt.gz', 'no-such-file')):
+            os.symlink(to, self.at('coded/' + name))
 
     def _build_closed(self):
         """Not to be read by the server, which never runs as root here."""

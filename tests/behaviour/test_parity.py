@@ -5,6 +5,7 @@ import re
 import pytest
 
 import test_bodies
+import test_codings
 import test_directories
 import test_fields
 import test_file_kinds
@@ -21,7 +22,7 @@ from exchanges import PROBE, SPLITS, check, play
 
 TABLES = (test_request_line, test_host_and_target, test_fields, test_bodies, test_methods,
           test_paths, test_file_kinds, test_directories, test_responses, test_preconditions,
-          test_ranges, test_persistence)
+          test_ranges, test_persistence, test_codings)
 CASES = [case for table in TABLES for case in table.CASES]
 
 BOUNDARY = re.compile(rb'multipart/byteranges; boundary="?([^\r"]+)')
