@@ -5,12 +5,11 @@ import threading
 import pytest
 
 from client import Client, ask_once, get
-from docroot import STAMP_NS, numbered, tag
+from docroot import BIG_SIZE, STAMP_NS, tag
 from exchanges import PROBE
 from kernel import cpu_seconds, processes
 from waiting import AT_ONCE, holds_for, wait_until
 
-SIZE = 8 << 20
 SMALL_BUFFER = 8192
 
 
@@ -118,7 +117,7 @@ def test_C6_length_tag_and_bytes_belong_together(served, docroot, scratch):
 
 def started(server, docroot, name, follow=b''):
     """A large file of which the client has read a little, so that most is unsent."""
-    docroot.write(name, numbered(SIZE))
+    docroot.write(name, docroot.big)
     client = Client(server.address, receive_buffer=SMALL_BUFFER)
     client.socket.sendall(get('/' + name) + follow)
     assert client.pump(lambda: client.reader.body_bytes > 0, room=1024)
@@ -128,13 +127,14 @@ def started(server, docroot, name, follow=b''):
 def test_O1_truncated_while_sent_cuts_the_connection(server, docroot, scratch):
     with started(server, docroot, scratch + 'cut', get('/a.txt')) as client:
         os.truncate(docroot.at(scratch + 'cut'), 4096)
+        client.hurry()
         client.expect_end()
         assert client.cut or client.broken
         assert not client.reader.answers
         got = client.reader.body_bytes
         # What sendfile had queued already may read as zeros: the kernel clears cut pages.
-        assert 4096 <= got < SIZE
-        assert client.reader.raw[-got:][:4096] == numbered(4096)
+        assert 4096 <= got < BIG_SIZE
+        assert client.reader.raw[-got:][:4096] == docroot.big[:4096]
     used = cpu_seconds(server.pid)
     assert holds_for(lambda: cpu_seconds(server.pid) - used < 0.2, 0.3), 'it spins'
 
@@ -160,7 +160,8 @@ def test_O4_grown_while_sent_keeps_the_announced_length(server, docroot, scratch
     with started(server, docroot, scratch + 'grow') as client:
         with open(docroot.at(scratch + 'grow'), 'ab') as file:
             file.write(b'+' * 100000)
-        assert client.receive()[0].body == numbered(SIZE)
+        client.hurry()
+        assert client.receive()[0].body == docroot.big
         client.expect_kept(PROBE)
 
 
@@ -171,7 +172,8 @@ def test_O8_completes_from_the_open_file(server, docroot, scratch, how):
         if how == 'deleted':
             os.unlink(docroot.at(name))
         else:
-            docroot.replace(name, b'+' * SIZE)
-        assert client.receive()[0].body == numbered(SIZE)
+            docroot.replace(name, b'+' * BIG_SIZE)
+        client.hurry()
+        assert client.receive()[0].body == docroot.big
         client.expect_kept(PROBE)
     assert processes(server.pid)
