@@ -18,6 +18,7 @@ from waiting import patient
 # it says after that is the same, since a client that half-closes gets its whole answer.
 QUIET = 0.25
 END_LIMIT = 8
+FEED = 16384                             # the reader copies what it has not yet looked at
 
 LENGTH = re.compile(rb'\r\nContent-Length: (\d+)\r\n')
 SAYS_CLOSE = re.compile(rb'\r\nConnection: *close\r\n', re.IGNORECASE)
@@ -154,7 +155,8 @@ def methods_of(raw, heads_possible):
 def read(played, steps):
     """The answers, each of them accepted by h11 and the checks of every answer."""
     reader = AnswerReader(methods_of(played.raw, b'HEAD' in bytes_of(steps)))
-    reader.feed(played.raw)
+    for start in range(0, len(played.raw), FEED):
+        reader.feed(played.raw[start:start + FEED])
     reader.end()
     return reader.answers
 
