@@ -258,7 +258,7 @@ static void test_begin(void **state)
     driver.now_ms = 3000;
     driver_feed(&driver, "GET /a", 6, SIZE_MAX);
     driver.now_ms = 4000;
-    driver_feed(&driver, GET + 6, strlen(GET) - 6, SIZE_MAX);
+    driver_feed(&driver, &GET[6], strlen(GET) - 6, SIZE_MAX);
     assert_true(http_conn_finished(&driver.http, &exchange));
     assert_int_equal(exchange.begun_ms, 3000);
     driver.now_ms = 5000;
