@@ -28,8 +28,8 @@ enum {
     STACK_BYTES = 256 * 1024
 };
 
-/* What is added to the descriptor that wakes the thread: one number for each kind of news,
- * far enough apart for their sums to tell them. */
+/* What the thread is woken for. The first two are what is added to its descriptor, far
+ * enough apart for their sums to tell them. */
 #define NEWS_LINES UINT64_C(1)
 #define NEWS_URGENT (UINT64_C(1) << 16)
 #define NEWS_REOPEN (UINT64_C(1) << 32)
@@ -38,6 +38,7 @@ struct access_log {
     struct log_lanes *lanes; /* owned, shared between the processes */
     int wake_fd;             /* owned, shared too */
     pid_t opener;            /* the process that writes */
+    int reopen_fd;           /* borrowed; -1: none */
     atomic_bool stopping;
     bool started;
     pthread_t thread;
@@ -119,11 +120,6 @@ void access_log_add(struct access_log *log, unsigned lane, const char *line, siz
     case LOG_LANES_DROPPED:
         break;
     }
-}
-
-void access_log_reopen(void *log)
-{
-    wake(log, NEWS_REOPEN);
 }
 
 /* ---- the thread: what it says */
@@ -232,12 +228,25 @@ static void reopen(struct access_log *log)
               log->file.path, strerror(-result));
 }
 
+/* True if the file is to be opened again. */
+static bool take_reopen(const struct access_log *log)
+{
+    char anything[256];
+    bool asked = false;
+
+    while (log->reopen_fd >= 0 && read(log->reopen_fd, anything, sizeof(anything)) > 0) {
+        asked = true;
+    }
+    return asked;
+}
+
 /* Waits for news and returns them; 0: time ran out, or there is room again. */
 static uint64_t await(const struct access_log *log, int timeout_ms)
 {
     /* Only EAGAIN ends by there being room; a full device would always be ready. */
     struct pollfd fds[] = {
         { .fd = log->wake_fd, .events = POLLIN },
+        { .fd = log->reopen_fd, .events = POLLIN },
         { .fd = log->error == EAGAIN ? log_file_poll_fd(&log->file) : -1,
           .events = POLLOUT },
     };
@@ -247,7 +256,7 @@ static uint64_t await(const struct access_log *log, int timeout_ms)
     if (read(log->wake_fd, &news, sizeof(news)) < 0) {
         news = 0;
     }
-    return news;
+    return take_reopen(log) ? news + NEWS_REOPEN : news;
 }
 
 static bool is_empty(const struct access_log *log)
@@ -278,7 +287,7 @@ static void *run(void *argument)
     return NULL;
 }
 
-int access_log_start(struct access_log *log)
+int access_log_start(struct access_log *log, int reopen_fd)
 {
     sigset_t all, before;
     pthread_attr_t attributes;
@@ -287,6 +296,7 @@ int access_log_start(struct access_log *log)
     if (error != 0) {
         return -error;
     }
+    log->reopen_fd = reopen_fd;
     (void)pthread_attr_setstacksize(&attributes, STACK_BYTES);
     sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);

@@ -248,19 +248,23 @@ static bool become(const struct identity *identity, struct access_log *access_lo
     return false;
 }
 
-/* The thread that writes the log comes last: it is to have the user's rights. */
-static bool start_access_log(struct access_log *access_log)
+/* The thread that writes the log comes last: it is to have the user's rights. False after
+ * saying why there is none. */
+static bool start_access_log(struct access_log *access_log, int *reopen_fd)
 {
-    int result = access_log != NULL ? access_log_start(access_log) : 0;
+    int result = 0;
 
+    if (access_log != NULL) {
+        *reopen_fd = signals_user1_open();
+        result = *reopen_fd;
+    }
+    if (result > 0) {
+        result = access_log_start(access_log, *reopen_fd);
+    }
     if (result < 0) {
         log_write(LOG_LEVEL_ERROR, "cannot write an access log: %s", strerror(-result));
-        return false;
     }
-    if (access_log != NULL) {
-        signals_on_user1(access_log_reopen, access_log);
-    }
-    return true;
+    return result == 0;
 }
 
 /* Opens what a server stands on, and runs the model on it; the exit status. What may need
@@ -278,7 +282,7 @@ static int serve(const struct options *options, const struct model *model,
     struct server server = { .options = options, .limits = &limits, .stop_fd = stop_fd };
     struct site_setup setup = { NULL, NULL };
     char error[ERROR_MAX];
-    int status = EXIT_FAILURE;
+    int status = EXIT_FAILURE, reopen_fd = -1;
 
     if (listener_open(&server.listener, options, error, sizeof(error)) < 0) {
         log_write(LOG_LEVEL_ERROR, "%s", error);
@@ -293,15 +297,17 @@ static int serve(const struct options *options, const struct model *model,
         goto out;
     }
     server.site = setup.site;
-    if (!start_access_log(server.access_log)) {
+    if (!start_access_log(server.access_log, &reopen_fd)) {
         goto out;
     }
     announce(options, &server);
     status = model->run(&server);
 out:
     listener_close(server.listener, true);
-    signals_on_user1(NULL, NULL);
     access_log_close(server.access_log);
+    if (reopen_fd >= 0) {
+        close(reopen_fd);
+    }
     site_setup_close(&setup);
     return status;
 }

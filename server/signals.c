@@ -8,14 +8,12 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 
-/* What the handlers share with the program. The first two are written once more only by
- * them; the others are theirs to read. */
+/* What the handlers share with the program; written once more only by them. */
 static atomic_int stopping;
 static int stop_fd = -1;
-static void (*user1_call)(void *);
-static void *user1_argument;
 
 _Static_assert(ATOMIC_INT_LOCK_FREE == 2, "a signal handler must not wait for a lock");
 
@@ -37,15 +35,6 @@ static void on_stop_in_child(int signal_number)
 {
     (void)signal_number;
     atomic_store(&stopping, 1);
-}
-
-static void on_user1(int signal_number)
-{
-    int saved_errno = errno;
-
-    (void)signal_number;
-    user1_call(user1_argument);
-    errno = saved_errno;
 }
 
 /* SA_RESTART, so that file calls in any thread never see EINTR. Calls with a time-out or
@@ -82,20 +71,27 @@ int signals_open(void)
     sigaddset(&needed, SIGTERM);
     sigaddset(&needed, SIGINT);
     sigaddset(&needed, SIGCHLD);
-    sigaddset(&needed, SIGUSR1);
     sigprocmask(SIG_UNBLOCK, &needed, NULL);
     return stop_fd;
 }
 
-void signals_on_user1(void (*call)(void *), void *argument)
+/* A descriptor and not a handler, because a handler would run in the thread that serves,
+ * and this is nothing that it must know of. */
+int signals_user1_open(void)
 {
-    /* Not while the two belong to different calls. */
-    handle(SIGUSR1, SIG_IGN);
-    user1_call = call;
-    user1_argument = argument;
-    if (call != NULL) {
-        handle(SIGUSR1, on_user1);
+    sigset_t user1;
+    int fd;
+
+    sigemptyset(&user1);
+    sigaddset(&user1, SIGUSR1);
+    fd = signalfd(-1, &user1, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (fd < 0) {
+        return -errno;
     }
+    /* Blocked in every thread, or one of them would get it. */
+    sigprocmask(SIG_BLOCK, &user1, NULL);
+    handle(SIGUSR1, SIG_DFL);
+    return fd;
 }
 
 bool signals_stopping(void)

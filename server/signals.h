@@ -14,9 +14,10 @@ int signals_open(void) MUST_CHECK;
 /* True once SIGTERM or SIGINT came to this process. Lock-free, any thread. */
 bool signals_stopping(void);
 
-/* What SIGUSR1 does from now on: the call, which must be safe in a handler, with the
- * argument; NULL: nothing. In forked children as well. */
-void signals_on_user1(void (*call)(void *argument), void *argument);
+/* A non-blocking descriptor, the caller's, that is readable when SIGUSR1 came to this
+ * process, and until all of it is read; or -errno. To a forked child the signal means
+ * nothing from then on. Before any thread is started. */
+int signals_user1_open(void) MUST_CHECK;
 
 /* In a forked child: SIGTERM and SIGINT from now on only set signals_stopping of this
  * process (finish, then leave), and do not end it at the second time; the shared stop

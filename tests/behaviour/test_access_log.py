@@ -210,20 +210,23 @@ def test_over_the_limit(launch, model, log):
 
 
 def test_duration(launch, model, log):
-    """From the first byte of the request to the last of the answer, in every model."""
+    """From the first byte of the request to the last of the answer, in every model: not
+    what passed before, and with no wait of the server's own. The machine may add to it, but
+    hardly each time."""
     log.form = 'json'
     server = launch(model, *log.options)
     with Client(server.address) as client:
-        client.ask(PROBE)
-        client.send(PROBE[:-4])
-        wait_read(client.socket)
-        assert not client.wait_readable(0.4)
-        client.ask(PROBE[-4:])
-        assert not client.wait_readable(0.3)
-        client.ask(PROBE)
-    durations = [line.duration_ms for line in log.wait_lines(3)]
-    assert 380 <= durations[1] < patient(600)   # its clock ticks 100 times a second at least
-    assert durations[0] < patient(200) and durations[2] < patient(200)
+        for _ in range(4):
+            client.ask(PROBE)
+            client.send(PROBE[:-4])
+            wait_read(client.socket)
+            assert not client.wait_readable(0.3)
+            client.ask(PROBE[-4:])
+            assert not client.wait_readable(0.2)
+    durations = [line.duration_ms for line in log.wait_lines(8)]
+    assert min(durations[::2]) < 150, durations
+    # A coarse clock ticks 100 times a second at least.
+    assert 280 <= min(durations[1::2]) < 450, durations
 
 
 # ---- where it comes from and where it goes
@@ -278,12 +281,14 @@ def test_lines_are_there_after_the_end(launch, model, log):
 
 
 def test_lines_of_a_killed_child(launch, model, log):
+    """All but the last, which may not have been written down yet."""
     server = launch(model, *log.options)
     with Client(server.address) as client:
-        client.ask(PROBE)
+        for _ in range(20):
+            client.ask(PROBE)
         for pid in children(server.pid):
             os.kill(pid, signal.SIGKILL)
-        assert log.wait_lines(1)[0].status == 200
+        wait_until(lambda: len(log.lines()) >= 19, SOON)
 
 
 def test_off(launch, model):

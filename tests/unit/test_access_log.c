@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
@@ -21,6 +22,7 @@ struct fixture {
     char path[512], errors[512];
     int saved_stderr;
     struct rlimit limit;
+    int reopen_fd;
 };
 
 static char text[TEXT_MAX];
@@ -38,6 +40,8 @@ static int set_up(void **state)
     assert_true(fd >= 0 && fixture.saved_stderr >= 0);
     assert_int_equal(dup2(fd, STDERR_FILENO), STDERR_FILENO);
     close(fd);
+    fixture.reopen_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    assert_true(fixture.reopen_fd >= 0);
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &fixture.limit), 0);
     (void)signal(SIGXFSZ, SIG_IGN);
     alarm(60);
@@ -53,6 +57,7 @@ static int tear_down(void **state)
     (void)setrlimit(RLIMIT_FSIZE, &fixture->limit);
     (void)dup2(fixture->saved_stderr, STDERR_FILENO);
     close(fixture->saved_stderr);
+    close(fixture->reopen_fd);
     tree_close(&fixture->tree);
     return 0;
 }
@@ -64,13 +69,18 @@ static void limit_file_size(const struct fixture *fixture, rlim_t bytes)
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
 }
 
-static struct access_log *start(const char *path)
+static struct access_log *start(const struct fixture *fixture, const char *path)
 {
     struct access_log *log;
 
     assert_int_equal(access_log_open(&log, path), 0);
-    assert_int_equal(access_log_start(log), 0);
+    assert_int_equal(access_log_start(log, fixture->reopen_fd), 0);
     return log;
+}
+
+static void reopen(const struct fixture *fixture)
+{
+    (void)eventfd_write(fixture->reopen_fd, 1);
 }
 
 static void add(struct access_log *log, const char *line)
@@ -158,7 +168,7 @@ static unsigned count(const char *path, const char *part)
 static void test_soon(void **state)
 {
     const struct fixture *fixture = *state;
-    struct access_log *log = start(fixture->path);
+    struct access_log *log = start(fixture, fixture->path);
 
     add(log, "one\n");
     assert_true(wait_for(fixture->path, "one\n"));
@@ -174,7 +184,7 @@ static void test_soon(void **state)
 static void test_many(void **state)
 {
     const struct fixture *fixture = *state;
-    struct access_log *log = start(fixture->path);
+    struct access_log *log = start(fixture, fixture->path);
     unsigned next = 0;
     char last[64];
 
@@ -195,7 +205,7 @@ static void test_many(void **state)
 static void test_children(void **state)
 {
     const struct fixture *fixture = *state;
-    struct access_log *log = start(fixture->path);
+    struct access_log *log = start(fixture, fixture->path);
     pid_t child = fork();
     int status;
 
@@ -214,7 +224,7 @@ static void test_reopen(void **state)
 {
     const struct fixture *fixture = *state;
     const char *old = tree_path(&fixture->tree, "log.1");
-    struct access_log *log = start(fixture->path);
+    struct access_log *log = start(fixture, fixture->path);
     unsigned next = 0;
     pid_t child;
     int status;
@@ -227,7 +237,7 @@ static void test_reopen(void **state)
     child = fork();
     assert_true(child >= 0);
     if (child == 0) {
-        access_log_reopen(log);
+        reopen(fixture);
         _exit(0);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
@@ -246,11 +256,11 @@ static void test_reopen_fails(void **state)
 {
     const struct fixture *fixture = *state;
     const char *old = tree_path(&fixture->tree, "log.1");
-    struct access_log *log = start(fixture->path);
+    struct access_log *log = start(fixture, fixture->path);
 
     assert_int_equal(rename(fixture->path, old), 0);
     assert_int_equal(mkdir(fixture->path, 0700), 0);
-    access_log_reopen(log);
+    reopen(fixture);
     assert_true(wait_for(fixture->errors, "cannot reopen the access log"));
     assert_int_equal(count(fixture->errors, "Is a directory; the old one stays\n"), 1);
     add(log, "kept\n");
@@ -262,7 +272,7 @@ static void test_reopen_fails(void **state)
 static void test_full_disk(void **state)
 {
     const struct fixture *fixture = *state;
-    struct access_log *log = start(fixture->path);
+    struct access_log *log = start(fixture, fixture->path);
     unsigned next = 0;
 
     limit_file_size(fixture, 1000);
@@ -284,14 +294,14 @@ static void test_full_disk(void **state)
 static void test_full_disk_and_reopen(void **state)
 {
     const struct fixture *fixture = *state;
-    struct access_log *log = start(fixture->path);
+    struct access_log *log = start(fixture, fixture->path);
     unsigned next = 0;
 
     limit_file_size(fixture, 1005); /* 63 whole lines and a part of the next one */
     add_numbers(log, 0, 200);
     assert_true(wait_for(fixture->errors, "File too large"));
     assert_int_equal(rename(fixture->path, tree_path(&fixture->tree, "log.1")), 0);
-    access_log_reopen(log);
+    reopen(fixture);
     assert_true(wait_for(fixture->path, "line "));
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &fixture->limit), 0);
     assert_true(wait_for(fixture->path, "line 199 of them\n"));
@@ -316,7 +326,7 @@ static void test_stuck_fifo(void **state)
     memset(line, 'x', sizeof line);
     line[sizeof line - 1] = '\n';
     assert_int_equal(mkfifo(fixture->path, 0600), 0);
-    log = start(fixture->path);
+    log = start(fixture, fixture->path);
     while (*read_file(fixture->errors) == '\0') {
         access_log_add(log, 0, line, sizeof line);
         lines++;
@@ -350,7 +360,7 @@ static void test_slow_reader(void **state)
     int reader;
 
     assert_int_equal(mkfifo(fixture->path, 0600), 0);
-    log = start(fixture->path);
+    log = start(fixture, fixture->path);
     reader = open(fixture->path, O_RDONLY | O_CLOEXEC);
     assert_true(reader >= 0);
     add_numbers(log, 0, 8000);
@@ -383,7 +393,7 @@ static void pace_lines(struct access_log *log, uint64_t duration_ms)
 static void test_full_device(void **state)
 {
     const struct fixture *fixture = *state;
-    struct access_log *log = start("/dev/full");
+    struct access_log *log = start(fixture, "/dev/full");
 
     pace_lines(log, 1500);
     access_log_close(log);
