@@ -14,9 +14,10 @@ from generator import SENTINEL, SENTINEL_BODY, bytes_of
 from test_parity import timeless
 from waiting import patient
 
-# After the last byte: so long without a byte means that the server waits for the client. What
-# it says after that is the same, since a client that half-closes gets its whole answer.
-QUIET = 0.25
+# After the last byte: so long without a byte means that the server waits for the client. If it
+# was only late, which shows when the answer comes all the same, the script is played again with
+# more time: a server must not wait for the client's end before it answers.
+QUIET, QUIET_AGAIN = 0.25, 5
 END_LIMIT = 8
 FEED = 16384                             # the reader copies what it has not yet looked at
 
@@ -27,7 +28,8 @@ SAYS_CLOSE = re.compile(rb'\r\nConnection: *close\r\n', re.IGNORECASE)
 @dataclasses.dataclass
 class Played:
     raw: bytes
-    end: str    # kept: in step; closed: as announced; waiting: for more of a request; or a fault
+    end: str                             # kept: in step; closed: as announced; waiting: for the
+                                         # rest of a request; or a fault
 
 
 class Wire(asyncio.Protocol):
@@ -77,12 +79,12 @@ class Wire(asyncio.Protocol):
             await asyncio.wait([self.over], timeout=seconds)
         return self.over.done()
 
-    async def wait_settled(self):
+    async def wait_settled(self, quiet):
         """Until the answer of the probe, the end, or silence."""
         while not self.over.done() and not self.in_step:
             self.event.clear()
             try:
-                await asyncio.wait_for(self.event.wait(), patient(QUIET))
+                await asyncio.wait_for(self.event.wait(), patient(quiet))
             except asyncio.TimeoutError:
                 return
 
@@ -102,14 +104,14 @@ async def send_steps(wire, steps):
                 wire.transport.resume_reading()
 
 
-async def play(address, steps):
+async def play(address, steps, quiet=QUIET):
     wire = Wire()
     await asyncio.get_running_loop().create_connection(lambda: wire, *address)
     try:
         await send_steps(wire, steps)
         probed = ('probe',) in steps
         if probed:
-            await wire.wait_settled()
+            await wire.wait_settled(quiet)
             # An answer that says close is followed by the end, without the client's doing.
             if SAYS_CLOSE.search(wire.raw) and not await wire.wait_over(patient(END_LIMIT)):
                 return Played(bytes(wire.raw), 'left open')
@@ -129,6 +131,8 @@ def ending(wire, kept, early, probed):
         return 'closed'
     if kept:
         return 'kept'
+    if probed and wire.in_step:
+        return 'late'
     return 'dropped' if early and probed else 'waiting'
 
 
