@@ -153,22 +153,42 @@ static void add_vary(struct site_view *view, const char *vary, struct response *
     }
 }
 
+/* 412, and the block's reference is given back. */
+static void answer_failed(struct site_view *view, const struct request *request,
+                          struct file_block *block, struct response *response)
+{
+    const char *vary = vary_of(block->version);
+
+    file_block_put(block);
+    site_page_answer(view, request, 412, response);
+    add_vary(view, vary, response);
+}
+
+/* 416, likewise. */
+static void answer_no_range(struct site_view *view, const struct request *request,
+                            struct file_block *block, struct response *response)
+{
+    const char *vary = vary_of(block->version);
+    uint64_t size = (uint64_t)block->version->identity.size;
+
+    file_block_put(block);
+    site_page_range(view, request, size, response);
+    add_vary(view, vary, response);
+}
+
 /* False if the whole file is to be sent. Else the block's reference is taken. */
 static bool answer_ranges(struct site_view *view, const struct request *request,
                           struct file_block *block, struct response *response)
 {
     struct byte_range ranges[RANGES_MAX];
     uint64_t size = (uint64_t)block->version->identity.size;
-    const char *vary = vary_of(block->version);
     size_t count;
 
     switch (range_parse(request_field(request, FIELD_RANGE), size, ranges, &count)) {
     case RANGE_IGNORED:
         return false;
     case RANGE_UNSATISFIABLE:
-        file_block_put(block);
-        site_page_range(view, request, size, response);
-        add_vary(view, vary, response);
+        answer_no_range(view, request, block, response);
         return true;
     case RANGE_SATISFIABLE:
         break;
@@ -199,7 +219,6 @@ void site_file_answer(struct site_view *view, const struct request *request,
     struct validators validators = { .etag = { version->etag, version->etag_len },
                                      .has_mtime = version->has_validators,
                                      .mtime = block->modified };
-    const char *vary = vary_of(version);
 
     switch (evaluate(request, &validators, view->second)) {
     case PRECONDITION_PASS:
@@ -209,9 +228,7 @@ void site_file_answer(struct site_view *view, const struct request *request,
         response->fields = block->unmodified;
         return;
     case PRECONDITION_FAILED:
-        file_block_put(block);
-        site_page_answer(view, request, 412, response);
-        add_vary(view, vary, response);
+        answer_failed(view, request, block, response);
         return;
     }
     if (request->method == METHOD_GET && request_has(request, FIELD_RANGE) &&
