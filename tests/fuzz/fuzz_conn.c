@@ -1,6 +1,7 @@
 /* The whole connection machine, driven by a script of bytes, short sends, the peer's end,
  * time and drain. Never more answers than requests, lengths exactly as announced, nothing
- * behind an answer that closes, bounded buffers, and always progress. */
+ * behind an answer that closes, bounded buffers, one record for the log of each answer, and
+ * always progress. */
 #include "fuzz.h"
 
 #include <stdbool.h>
@@ -21,7 +22,7 @@ struct world {
     struct http_conn http;
     uint64_t now_ms;
     size_t send_max;
-    unsigned pins, answers;
+    unsigned pins, answers, logged;
     bool half_closed, closed;
     size_t sent;
     char bytes[SENT_MAX];
@@ -69,6 +70,21 @@ static void answer(struct world *world, const struct request *request)
     http_conn_respond(&world->http, &response, world->now_ms);
 }
 
+/* No more of a body than it has, and nothing of a text that is not the request's. */
+static void take_log(struct world *world)
+{
+    struct exchange exchange;
+
+    while (http_conn_finished(&world->http, &exchange)) {
+        CHECK(exchange.body_bytes < sizeof body_text);
+        CHECK(exchange.line.len <= EXCHANGE_LINE_MAX + 1);
+        CHECK(exchange.begun_ms <= world->now_ms);
+        CHECK(exchange.line.len == 0 ||
+              memchr(exchange.line.base, '\n', exchange.line.len) == NULL);
+        world->logged++;
+    }
+}
+
 static void send_some(struct world *world)
 {
     struct output *output = http_conn_output(&world->http);
@@ -88,6 +104,7 @@ static void send_some(struct world *world)
     }
     CHECK(n > 0);
     http_conn_sent(&world->http, n, world->now_ms);
+    take_log(world);
 }
 
 /* Everything that can be done without input. */
@@ -95,7 +112,7 @@ static void run(struct world *world)
 {
     for (unsigned steps = 0;; steps++) {
         CHECK(steps < STEPS_MAX);
-        CHECK(world->pool.lent <= 2);
+        CHECK(world->pool.lent <= 3);
         switch (http_conn_want(&world->http)) {
         case HTTP_WANT_ANSWER:
             CHECK(!world->half_closed);
@@ -234,13 +251,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     world.now_ms = 1000;
     world.send_max = SIZE_MAX;
-    world.pins = world.answers = 0;
+    world.pins = world.answers = world.logged = 0;
     world.half_closed = world.closed = false;
     world.sent = 0;
     buffer_pool_init(&world.pool, 2);
     http_conn_init(&world.http, &limits, &world.pool, world.now_ms);
+    http_conn_record(&world.http);
     play(&world, &input);
     check_sent(&world);
+    http_conn_end(&world.http);
+    take_log(&world);
+    CHECK(world.logged == world.answers);
     http_conn_destroy(&world.http);
     CHECK(world.pins == 0 && world.pool.lent == 0);
     buffer_pool_destroy(&world.pool);
