@@ -192,7 +192,13 @@ static void test_take(void **state)
     run_in_child(be_refused);
     if (geteuid() == 0) {
         run_in_child(become_nobody);
+        /* Securebits are a thread's own, and the thread sanitizer runs a thread: then the
+         * C library finds that threads differ, and ends the process. */
+#ifndef __SANITIZE_THREAD__
         run_in_child(become_with_a_way_back);
+#else
+        (void)become_with_a_way_back;
+#endif
         run_in_child(stay_root);
         run_in_child(be_nobody_already);
     }
