@@ -25,6 +25,8 @@ def pytest_configure(config):
     config.tetrad_binary = binary
     config.tetrad_models = chosen_models(binary)
     raise_file_limit()
+    # Ended from outside: as with Ctrl-C, servers are stopped and folders removed.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 def raise_file_limit():
