@@ -196,6 +196,24 @@ static enum conn_wait wait_for_peer(struct conn *conn, uint64_t now_ms)
     return CONN_WAIT_WRITE;
 }
 
+/* When the last byte was taken, by a send that began at before_ms. A blocking one sleeps
+ * as long as there is progress; one that was short has slept a tick without any, and
+ * sendfile, which fills a pipe and empties it, two. */
+static uint64_t time_of_progress(const struct conn *conn, uint64_t before_ms,
+                                 bool was_short)
+{
+    uint64_t idle_ms = 2 * (uint64_t)conn->transport->tick_ms;
+    uint64_t now_ms;
+
+    if (idle_ms == 0) {
+        return before_ms;
+    }
+    now_ms = clock_now_ms();
+    return was_short && now_ms - before_ms < idle_ms ? before_ms
+           : was_short                               ? now_ms - idle_ms
+                                                     : now_ms;
+}
+
 /* Sends until the queue is empty (CONN_WAIT_READ), the transport takes no more, or the
  * step's share is used up. */
 static enum conn_wait flush(struct conn *conn, uint64_t now_ms)
@@ -214,9 +232,7 @@ static enum conn_wait flush(struct conn *conn, uint64_t now_ms)
         }
         n = send_front(conn, output, budget < STEP_FILE_PIECE ? budget : STEP_FILE_PIECE,
                        &asked);
-        if (!conn->worker->cooperative) {
-            now_ms = clock_now_ms(); /* a blocking send may have slept */
-        }
+        now_ms = time_of_progress(conn, now_ms, n > 0 && (size_t)n < asked);
         if (n == TRANSPORT_WAIT_WRITE) {
             return wait_for_peer(conn, now_ms);
         }

@@ -124,6 +124,7 @@ static const struct transport_ops socket_ops = {
 void transport_socket_open(struct transport_socket *transport, int fd)
 {
     transport->base.ops = &socket_ops;
+    transport->base.tick_ms = 0;
     transport->fd = fd;
 }
 
@@ -136,5 +137,6 @@ int transport_socket_set_tick(struct transport_socket *transport, unsigned tick_
         setsockopt(transport->fd, SOL_SOCKET, SO_SNDTIMEO, &tick, sizeof tick) != 0) {
         return -errno;
     }
+    transport->base.tick_ms = tick_ms;
     return 0;
 }
