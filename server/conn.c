@@ -3,7 +3,6 @@
  * most once; it never waits by itself. It must never know which model waits for it. */
 #include "conn.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,8 +113,6 @@ void conn_close(struct conn *conn)
     free(conn);
 }
 
-/* ---- sending */
-
 /* For a transport without sendfile: count bytes, at most COPY_CHUNK, through a buffer. */
 static ssize_t copy_file(struct conn *conn, const struct span *span, size_t count)
 {
@@ -209,9 +206,10 @@ static uint64_t time_of_progress(const struct conn *conn, uint64_t before_ms,
         return before_ms;
     }
     now_ms = clock_now_ms();
-    return was_short && now_ms - before_ms < idle_ms ? before_ms
-           : was_short                               ? now_ms - idle_ms
-                                                     : now_ms;
+    if (was_short) {
+        now_ms = now_ms - before_ms < idle_ms ? before_ms : now_ms - idle_ms;
+    }
+    return now_ms;
 }
 
 /* Sends until the queue is empty (CONN_WAIT_READ), the transport takes no more, or the
