@@ -46,11 +46,11 @@ def test_Q4_killed_children_are_replaced(launch, model):
 
 def test_Q6_a_killed_child_costs_only_its_own_client(launch, model):
     server = launch(model, '--workers', '2')
-    before = set(children(server.pid))
     with contextlib.ExitStack() as stack:
         clients = [stack.enter_context(Client(server.address)) for _ in range(4)]
         for client in clients:
             client.ask(PROBE)
+        before = set(children(server.pid))
         victims = [pid for pid in serving(server.pid) if pid != server.pid]
         for pid in victims[:1]:
             os.kill(pid, signal.SIGKILL)
