@@ -59,6 +59,8 @@ int signals_open(void)
         return -errno;
     atomic_store(&stopping, 0);
     handle(SIGPIPE, SIG_IGN);
+    /* A log that reaches a limit of the file size is a write that fails, no more. */
+    handle(SIGXFSZ, SIG_IGN);
     /* By default they would end the process; nobody means that by them. */
     handle(SIGUSR1, SIG_IGN);
     handle(SIGUSR2, SIG_IGN);

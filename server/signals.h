@@ -6,7 +6,7 @@
 
 #include "attributes.h"
 
-/* Installs the handlers: SIGPIPE, SIGUSR1 and SIGUSR2 ignored; SIGTERM and SIGINT set the stop, a second one
+/* Installs the handlers: SIGPIPE, SIGXFSZ, SIGUSR1 and SIGUSR2 ignored; SIGTERM and SIGINT set the stop, a second one
  * ends the process at once with status 1. Returns the stop descriptor (an eventfd,
  * readable for ever once stopped; shared with forked children), or -errno. */
 int signals_open(void) MUST_CHECK;

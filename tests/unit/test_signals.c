@@ -8,6 +8,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -120,6 +122,25 @@ static void test_sigpipe(void **state)
 {
     (void)state;
     assert_exits(write_to_nobody, 0);
+}
+
+static void write_too_much(void)
+{
+    struct rlimit limit = { 0, RLIM_INFINITY };
+    FILE *file = tmpfile();
+
+    EXPECT(signals_open() >= 0);
+    EXPECT(file != NULL && getrlimit(RLIMIT_FSIZE, &limit) == 0);
+    limit.rlim_cur = 0;
+    EXPECT(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+    EXPECT(write(fileno(file), "x", 1) < 0);
+    EXPECT(errno == EFBIG);
+}
+
+static void test_sigxfsz(void **state)
+{
+    (void)state;
+    assert_exits(write_too_much, 0);
 }
 
 /* As a careless starter leaves them: SIGTERM blocked, SIGCHLD and SIGINT ignored. */
@@ -257,7 +278,7 @@ int main(void)
         cmocka_unit_test(test_first_signal), cmocka_unit_test(test_second_signal),
         cmocka_unit_test(test_sigpipe),      cmocka_unit_test(test_bad_inheritance),
         cmocka_unit_test(test_in_child),     cmocka_unit_test(test_descriptor_is_shared),
-        cmocka_unit_test(test_user1),
+        cmocka_unit_test(test_user1),        cmocka_unit_test(test_sigxfsz),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
