@@ -14,7 +14,10 @@ procps curl wrk nghttp2-client systemd"
 full='' build=''
 case ${1-} in
 "") ;;
---full) full=yes ;;
+--full)
+    full=yes
+    packages_to_test="$packages_to_test libclang-rt-dev" # for make fuzz
+    ;;
 --build) build=$2 ;; # its own, below: one variant and nothing else
 *)
     echo "usage: ./check.sh [--full]" >&2
@@ -155,13 +158,16 @@ built()
 
 # ---- Tests
 
-# unit VARIANT: unit tests and the check of the layers.
+# unit VARIANT: unit tests; for the plain build also what does not depend on the variant, such
+# as the check of the layers.
 unit()
 {
     built "$1" || return 0
+    goal=check-unit
+    [ "$1" != plain ] || goal=check
     log=$place/$1.unit.log status=0
     find "$place/$1" -name '*.trs' -exec rm -f {} +
-    launch "$log" make -C "$place/$1" -k -j "$jobs" check
+    launch "$log" make -C "$place/$1" -k -j "$jobs" "$goal"
     await "$launched" "unit $1" "$log" || status=$?
     [ "$status" -eq 0 ] || cat "$place/$1/test-suite.log" >>"$log" 2>/dev/null || true
     results=$(find "$place/$1" -name '*.trs' -exec cat {} +)
@@ -215,14 +221,14 @@ suite()
     result "$name" $(counts "$report") "$status" "$log"
 }
 
-
-distcheck()
+# target NAME: a target of the plain build's makefile, as one test.
+target()
 {
     built plain || return 0
-    log=$place/distcheck.log status=0
-    launch "$log" make -C "$place/plain" -j "$jobs" distcheck
-    await "$launched" distcheck "$log" || status=$?
-    result distcheck $((status == 0)) $((status != 0)) 0 "$status" "$log"
+    log=$place/$1.log status=0
+    launch "$log" make -C "$place/plain" -j "$jobs" "$1"
+    await "$launched" "$1" "$log" || status=$?
+    result "$1" $((status == 0)) $((status != 0)) 0 "$status" "$log"
 }
 
 # ---- What is run
@@ -242,7 +248,9 @@ if [ -n "$full" ]; then
     for variant in plain clang asan tsan; do
         suite behaviour tests/behaviour "$variant" ""
     done
-    distcheck
+    target parity
+    target fuzz
+    target distcheck
 else
     suite behaviour tests/behaviour plain ""
     suite behaviour tests/behaviour asan "" -m "not soak"
