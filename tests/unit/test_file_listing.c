@@ -173,7 +173,7 @@ static void test_what_may_not_be_read(void **state)
     tree_link(tree, "root/d/to-locked", "locked");
     assert_int_equal(chmod(tree_path(tree, "root/d/locked"), 0), 0);
     assert_int_equal(chmod(tree_path(tree, "root/d/closed"), 0), 0);
-    assert_int_equal(chmod(tree_path(tree, "root/d/blind"), 0711), 0);
+    assert_int_equal(chmod(tree_path(tree, "root/d/blind"), 0111), 0);
     tree_drop_rights();
     check_names(__LINE__, fixture, "d", "free/ open ");
     assert_int_equal(read_directory(fixture, "d/closed", &found), -EACCES);
@@ -182,6 +182,7 @@ static void test_what_may_not_be_read(void **state)
     file_listing_free(&found);
     tree_rights_again();
     assert_int_equal(chmod(tree_path(tree, "root/d/closed"), 0755), 0);
+    assert_int_equal(chmod(tree_path(tree, "root/d/blind"), 0755), 0);
 }
 
 static void test_what_is_no_directory(void **state)

@@ -188,10 +188,11 @@ static void test_rights(void **state)
     struct site_fixture *fixture = *state;
 
     tree_directory(&fixture->tree, "root/blind");
-    assert_int_equal(chmod(tree_path(&fixture->tree, "root/blind"), 0711), 0);
+    assert_int_equal(chmod(tree_path(&fixture->tree, "root/blind"), 0111), 0);
     tree_drop_rights();
     assert_int_equal(status_of(fixture, METHOD_GET, "/blind/", ""), 403);
     tree_rights_again();
+    assert_int_equal(chmod(tree_path(&fixture->tree, "root/blind"), 0755), 0);
 }
 
 /* A listing is made anew each time; an index that comes or goes is seen in time. */
