@@ -31,7 +31,6 @@ struct access_writer *access_writer_open(const struct server *server)
         writer->lane = access_log_claim(writer->log);
         writer->format = (enum access_format)server->access_format;
         writer->second = -1;
-        tzset(); /* which reads a file: not at the first request */
     }
     return writer;
 }

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "access_log.h"
@@ -219,6 +220,7 @@ static bool open_access_log(const struct options *options, struct server *server
     result = access_log_open(&server->access_log, options->access_log);
     server->access_format = options->log_format;
     if (result == 0) {
+        tzset(); /* which reads a file: not at the first line, nor in several threads */
         return true;
     }
     log_write(LOG_LEVEL_ERROR, "cannot open the access log %.500s: %s",
