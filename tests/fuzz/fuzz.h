@@ -37,7 +37,7 @@ static inline size_t fuzz_left(const struct fuzz_input *input)
 /* A copy of exactly this size, so that the address sanitizer sees a byte read too far. */
 static inline char *fuzz_exact(const void *bytes, size_t size)
 {
-    char *copy = malloc(size > 0 ? size : 1);
+    char *copy = calloc(1, size > 0 ? size : 1);
 
     CHECK(copy != NULL);
     for (size_t i = 0; i < size; i++) {
