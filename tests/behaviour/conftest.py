@@ -21,6 +21,7 @@ WANTED_FILES = 4096
 def pytest_configure(config):
     config.addinivalue_line('markers', 'soak: many connections, or long; "not soak" '
                             'leaves these out')
+    config.addinivalue_line('markers', 'limit(seconds): instead of the usual one')
     binary = find_binary()
     config.tetrad_binary = binary
     config.tetrad_models = chosen_models(binary)
@@ -55,10 +56,13 @@ def pytest_generate_tests(metafunc):
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_call(item):
     """No test may take longer, whatever the server does."""
+    marker = item.get_closest_marker('limit')
+    limit = patient(marker.args[0] if marker else TEST_LIMIT)
+
     def expire(*_):
-        raise AssertionError(f'not done within {patient(TEST_LIMIT):g} s')
+        raise AssertionError(f'not done within {limit:g} s')
     previous = signal.signal(signal.SIGALRM, expire)
-    signal.setitimer(signal.ITIMER_REAL, patient(TEST_LIMIT))
+    signal.setitimer(signal.ITIMER_REAL, limit)
     yield
     signal.setitimer(signal.ITIMER_REAL, 0)
     signal.signal(signal.SIGALRM, previous)
@@ -136,12 +140,13 @@ def server(pool, model):
 
 @pytest.fixture
 def launch(program, docroot):
-    """Starts servers of a test's own. Those still running at its end are stopped, and must
-    stop as they should."""
+    """Starts servers of a test's own, of the program or of what is used in its place. Those
+    still running at its end are stopped, and must stop as they should."""
     started = []
 
-    def start(model, *options, root=None, files=None, **environment):
-        server = Server(program, model, root or docroot.path, options, files, environment)
+    def start(model, *options, root=None, files=None, using=None, **environment):
+        server = Server(using or program, model, root or docroot.path, options, files,
+                        environment)
         started.append(server)
         return server
     yield start

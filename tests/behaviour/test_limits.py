@@ -110,8 +110,8 @@ def test_N3_no_descriptor_for_a_file_is_503(program, launch, model, docroot, scr
         assert client.ask(get('/' + scratch + 'fresh')).body == b'fresh'
 
 
-def test_N1_no_descriptor_for_a_connection(program, launch, model):
-    """No spin, no death, few lines; who was served stays so, and all recover (N1, N2, N8)."""
+def test_N1_N2_N8_no_descriptor_for_a_connection(program, launch, model):
+    """No spin, no death, few lines; who was served stays so, and all recover."""
     server = launch(model, '--workers', '1')
     with contextlib.ExitStack() as stack:
         first = stack.enter_context(Client(server.address))

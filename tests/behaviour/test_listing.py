@@ -130,7 +130,7 @@ def test_P7_each_link_leads_to_its_bytes(listing, names):
     assert bodies == {b'name ' + name for name in raw} | {b'folder ' + name for name in raw}
 
 
-def test_P5_names_are_shown_and_nothing_else(listing, names):
+def test_P5_P6_names_are_shown_and_nothing_else(listing, names):
     """The page parses into the elements of a listing only; text is the name, made visible."""
     page = page_of(listing, names)
     shown = targets(page, names)
