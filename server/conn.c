@@ -11,7 +11,6 @@
 #include "clock.h"
 #include "cold_file.h"
 #include "conn_state.h"
-#include "http_conn_state.h"
 #include "worker_state.h"
 
 enum {
@@ -20,26 +19,7 @@ enum {
     IOVECS_MAX = 16,
     STEP_FILE_PIECE =
         512 * 1024,           /* one sendfile; what is looked at for being in memory */
-    COPY_CHUNK = BUFFER_SIZE, /* for a transport without sendfile */
-    SETTLE_MAX_MS = 1000
-};
-
-struct conn {
-    struct worker *worker;       /* borrowed */
-    struct transport *transport; /* owned until closed */
-    void *context;               /* the model's */
-    struct work *work;           /* a reference, while a request waits for its file */
-    struct work
-        *cold; /* a reference, while a file that is being sent is read from the disk */
-    struct worker_link link;
-    struct http_conn http;
-    uint64_t settle_ms; /* 0, or when `unacked` is to be taken */
-    ssize_t unacked;    /* bytes the peer had not acknowledged then */
-    bool settled;       /* `unacked` was taken since the last progress */
-    bool warm;          /* the next piece of the file was just read in */
-    bool probe;         /* draining: look once for a request that is already here */
-    bool broken;        /* nothing can be sent or received any more */
-    char peer[TRANSPORT_PEER_MAX]; /* set if there is a log */
+    COPY_CHUNK = BUFFER_SIZE /* for a transport without sendfile */
 };
 
 struct conn *conn_of_link(struct worker_link *link)
@@ -79,8 +59,12 @@ struct conn *conn_open(struct worker *worker, struct transport *transport, void 
     if (conn == NULL) {
         return NULL;
     }
-    *conn = (struct conn){ .worker = worker, .transport = transport, .context = context };
-    http_conn_init(&conn->http, worker->limits, &worker->buffers, clock_now_ms());
+    *conn = (struct conn){ .worker = worker,
+                           .transport = transport,
+                           .context = context,
+                           .now_ms = clock_now_ms() };
+    http_conn_init(&conn->http, worker->limits, &worker->buffers, &worker->memo,
+                   conn->now_ms);
     if (worker->access != NULL) {
         record(conn);
     }
@@ -182,41 +166,18 @@ static bool is_cold(struct conn *conn, const struct output *output)
     return conn->cold != NULL;
 }
 
-/* The transport took less than it was offered: the send deadline's first part begins. */
-static enum conn_wait wait_for_peer(struct conn *conn, uint64_t now_ms)
+static enum conn_wait wait_for_peer(struct conn *conn, uint64_t progress_ms)
 {
-    if (conn->settle_ms == 0 && !conn->settled) {
-        uint64_t part = conn->worker->limits->send_timeout_ms / 4;
-
-        conn->settle_ms = now_ms + (part < SETTLE_MAX_MS ? part : SETTLE_MAX_MS);
-    }
+    conn_await_peer(conn, progress_ms);
     return CONN_WAIT_WRITE;
-}
-
-/* When the last byte was taken, by a send that began at before_ms. A blocking one sleeps
- * as long as there is progress; one that was short has slept a tick without any, and
- * sendfile, which fills a pipe and empties it, two. */
-static uint64_t time_of_progress(const struct conn *conn, uint64_t before_ms,
-                                 bool was_short)
-{
-    uint64_t idle_ms = 2 * (uint64_t)conn->transport->tick_ms;
-    uint64_t now_ms;
-
-    if (idle_ms == 0) {
-        return before_ms;
-    }
-    now_ms = clock_now_ms();
-    if (was_short) {
-        now_ms = now_ms - before_ms < idle_ms ? before_ms : now_ms - idle_ms;
-    }
-    return now_ms;
 }
 
 /* Sends until the queue is empty (CONN_WAIT_READ), the transport takes no more, or the
  * step's share is used up. */
-static enum conn_wait flush(struct conn *conn, uint64_t now_ms)
+static enum conn_wait flush(struct conn *conn)
 {
     struct output *output = http_conn_output(&conn->http);
+    uint64_t progress_ms = conn->now_ms;
     size_t budget = STEP_FILE_BYTES_MAX;
 
     while (!output_empty(output)) {
@@ -230,23 +191,24 @@ static enum conn_wait flush(struct conn *conn, uint64_t now_ms)
         }
         n = send_front(conn, output, budget < STEP_FILE_PIECE ? budget : STEP_FILE_PIECE,
                        &asked);
-        now_ms = time_of_progress(conn, now_ms, n > 0 && (size_t)n < asked);
+        progress_ms =
+            conn_time_of_progress(conn, progress_ms, n > 0 && (size_t)n < asked);
         if (n == TRANSPORT_WAIT_WRITE) {
-            return wait_for_peer(conn, now_ms);
+            return wait_for_peer(conn, progress_ms);
         }
         if (n < 0) {
             return fail(conn); /* a file that ended early too: never pad, never go on */
         }
         conn->settle_ms = 0;
         conn->settled = false;
-        http_conn_sent(&conn->http, (size_t)n, now_ms);
+        http_conn_sent(&conn->http, (size_t)n, progress_ms);
         if (conn->worker->access != NULL) {
             log_finished(conn);
         }
         /* A file that was cut is short too, with room left in the socket: only the next
          * call tells which it was. (A blocking send that is short has slept: enough.) */
         if ((size_t)n < asked && !look_again) {
-            return wait_for_peer(conn, now_ms);
+            return wait_for_peer(conn, progress_ms);
         }
         budget -= (size_t)n < budget ? (size_t)n : budget;
         if (budget == 0 && !output_empty(output)) {
@@ -271,11 +233,11 @@ static bool is_stopping(const struct worker *worker)
 }
 
 /* Answers one request; false while it waits for file work. */
-static bool answer(struct conn *conn, const struct request *request, uint64_t now_ms)
+static bool answer(struct conn *conn, const struct request *request)
 {
     struct response response;
 
-    if (site_handle(conn->worker->view, request, &conn->work, now_ms, &response) ==
+    if (site_handle(conn->worker->view, request, &conn->work, conn->now_ms, &response) ==
         SITE_PENDING) {
         return false;
     }
@@ -284,16 +246,16 @@ static bool answer(struct conn *conn, const struct request *request, uint64_t no
     }
     if (request->expects_continue && response.status < 400) {
         drop(&response);
-        http_conn_continue(&conn->http, now_ms);
+        http_conn_continue(&conn->http, conn->now_ms);
     } else {
-        http_conn_respond(&conn->http, &response, now_ms);
+        http_conn_respond(&conn->http, &response, conn->now_ms);
     }
     return true;
 }
 
 /* Answers what is buffered, up to the step's share: CONN_AGAIN if requests are left,
  * CONN_WAIT_WORK if one needs file work, CONN_WAIT_READ if input is used up. */
-static enum conn_wait answer_buffered(struct conn *conn, uint64_t now_ms)
+static enum conn_wait answer_buffered(struct conn *conn)
 {
     const struct request *request = http_conn_request(&conn->http);
     unsigned answers = 0;
@@ -302,7 +264,7 @@ static enum conn_wait answer_buffered(struct conn *conn, uint64_t now_ms)
         if (answers == STEP_ANSWERS_MAX || !http_conn_can_respond(&conn->http)) {
             return CONN_AGAIN;
         }
-        if (!answer(conn, request, now_ms)) {
+        if (!answer(conn, request)) {
             return CONN_WAIT_WORK;
         }
         answers++;
@@ -313,19 +275,19 @@ static enum conn_wait answer_buffered(struct conn *conn, uint64_t now_ms)
 
 /* Answers and sends. What is answered is sent before file work or another turn is waited
  * for. */
-static enum conn_wait answer_and_flush(struct conn *conn, uint64_t now_ms)
+static enum conn_wait answer_and_flush(struct conn *conn)
 {
-    enum conn_wait answered = answer_buffered(conn, now_ms);
-    enum conn_wait flushed = flush(conn, now_ms);
+    enum conn_wait answered = answer_buffered(conn);
+    enum conn_wait flushed = flush(conn);
 
     return flushed == CONN_WAIT_READ ? answered : flushed;
 }
 
 /* ---- receiving and the end */
 
-/* Receives once: CONN_AGAIN if something came, and then *now_ms is when; CONN_WAIT_READ
- * if not. *more: further bytes may be here already. */
-static enum conn_wait receive(struct conn *conn, uint64_t *now_ms, bool *more)
+/* Receives once: CONN_AGAIN if something came, CONN_WAIT_READ if not. *more: further bytes
+ * may be here already. */
+static enum conn_wait receive(struct conn *conn, bool *more)
 {
     char *where;
     size_t room = http_conn_space(&conn->http, &where);
@@ -337,6 +299,7 @@ static enum conn_wait receive(struct conn *conn, uint64_t *now_ms, bool *more)
         return fail(conn);
     }
     n = conn->transport->ops->recv(conn->transport, where, room, wait);
+    conn->now_ms = clock_now_ms(); /* a blocking receive may have slept */
     if (conn->probe) {
         conn->probe = false;
         http_conn_drain(&conn->http);
@@ -348,13 +311,12 @@ static enum conn_wait receive(struct conn *conn, uint64_t *now_ms, bool *more)
         return fail(conn);
     }
     *more = n == 0 || (size_t)n == room;
-    *now_ms = clock_now_ms(); /* a blocking receive may have slept */
-    http_conn_received(&conn->http, (size_t)n, *now_ms);
+    http_conn_received(&conn->http, (size_t)n, conn->now_ms);
     return CONN_AGAIN;
 }
 
 /* Nothing is owed and nothing is buffered: what is the connection waiting for? */
-static enum conn_wait rest(struct conn *conn, uint64_t now_ms, bool more)
+static enum conn_wait rest(struct conn *conn, bool more)
 {
     const struct transport_ops *ops = conn->transport->ops;
 
@@ -365,7 +327,7 @@ static enum conn_wait rest(struct conn *conn, uint64_t now_ms, bool more)
         if (ops->shutdown(conn->transport) < 0) {
             return fail(conn);
         }
-        http_conn_half_closed(&conn->http, now_ms);
+        http_conn_half_closed(&conn->http, conn->now_ms);
         return CONN_AGAIN; /* the peer's end may be here already */
     case HTTP_WANT_INPUT:
         http_conn_rest(&conn->http);
@@ -392,7 +354,6 @@ static bool work_is_pending(struct conn *conn)
 
 enum conn_wait conn_step(struct conn *conn)
 {
-    uint64_t now_ms = clock_now_ms();
     enum conn_wait wait;
     bool more = false;
 
@@ -402,86 +363,26 @@ enum conn_wait conn_step(struct conn *conn)
     if (work_is_pending(conn)) {
         return CONN_WAIT_WORK;
     }
-    wait = answer_and_flush(conn, now_ms);
-    if (wait != CONN_WAIT_READ) {
-        return wait;
-    }
     if (http_conn_want(&conn->http) != HTTP_WANT_INPUT) {
-        return rest(conn, now_ms, false);
+        conn->now_ms = clock_now_ms();
+        wait = answer_and_flush(conn);
+        if (wait != CONN_WAIT_READ) {
+            return wait;
+        }
+        if (http_conn_want(&conn->http) != HTTP_WANT_INPUT) {
+            return rest(conn, false);
+        }
     }
-    wait = receive(conn, &now_ms, &more);
+    wait = receive(conn, &more);
     if (wait == CONN_AGAIN) {
-        wait = answer_and_flush(conn, now_ms);
+        wait = answer_and_flush(conn);
     }
-    return wait == CONN_WAIT_READ ? rest(conn, now_ms, more) : wait;
+    return wait == CONN_WAIT_READ ? rest(conn, more) : wait;
 }
 
 struct work *conn_work(struct conn *conn)
 {
     return conn->cold != NULL ? conn->cold : conn->work;
-}
-
-/* ---- deadlines
- *
- * A send deadline counts from the last byte that the peer acknowledged, which may come
- * long after the transport took it: the socket's buffers hide a slow reader's progress.
- * What it had not acknowledged is asked twice: a little after the transport stopped
- * taking (what was already under way has arrived by then) and at the deadline. Less: it
- * moves. */
-
-uint64_t conn_deadline(const struct conn *conn)
-{
-    return conn->settle_ms != 0 ? conn->settle_ms : http_conn_deadline(&conn->http);
-}
-
-enum timeout_class conn_timeout(const struct conn *conn)
-{
-    if (conn->settle_ms != 0) {
-        return TIMEOUT_SETTLE;
-    }
-    switch (http_conn_phase(&conn->http)) {
-    case HTTP_IDLE:
-        return TIMEOUT_KEEPALIVE;
-    case HTTP_HEAD:
-        return TIMEOUT_HEADER;
-    case HTTP_BODY:
-        return TIMEOUT_BODY;
-    case HTTP_SENDING:
-        return TIMEOUT_SEND;
-    case HTTP_LINGER:
-        return TIMEOUT_LINGER;
-    case HTTP_NO_DEADLINE:
-        break;
-    }
-    return TIMEOUT_NONE;
-}
-
-static ssize_t ask_unacked(const struct conn *conn)
-{
-    return conn->transport->ops->unacked == NULL
-               ? -1
-               : conn->transport->ops->unacked(conn->transport);
-}
-
-void conn_expire(struct conn *conn)
-{
-    uint64_t now_ms = clock_now_ms();
-
-    if (now_ms < conn_deadline(conn)) {
-        return;
-    }
-    if (conn->settle_ms != 0) {
-        conn->unacked = ask_unacked(conn);
-        conn->settle_ms = 0;
-        conn->settled = true;
-    } else if (http_conn_phase(&conn->http) == HTTP_SENDING &&
-               ask_unacked(conn) < conn->unacked) {
-        http_conn_sent(&conn->http, 0, now_ms);
-        conn->settled = false;
-        wait_for_peer(conn, now_ms);
-    } else {
-        http_conn_expire(&conn->http, now_ms);
-    }
 }
 
 void conn_drain(struct conn *conn)

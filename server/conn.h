@@ -45,6 +45,10 @@ struct work *conn_work(struct conn *conn);
 uint64_t conn_deadline(const struct conn *conn);
 enum timeout_class conn_timeout(const struct conn *conn);
 
+/* Whether the deadline had passed when the last step ended or last slept. Cheap: for a
+ * context that asks after each step. */
+bool conn_is_due(const struct conn *conn);
+
 /* The deadline passed: answers 408, renews it (a slow reader that did make progress), or
  * ends the connection. Step next. Does nothing if the deadline has not passed. */
 void conn_expire(struct conn *conn);

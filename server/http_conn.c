@@ -110,11 +110,13 @@ static void follow_phase(struct http_conn *http, uint64_t now_ms)
 }
 
 void http_conn_init(struct http_conn *http, const struct http_limits *limits,
-                    struct buffer_pool *pool, uint64_t now_ms)
+                    struct buffer_pool *pool, struct head_memo *memo, uint64_t now_ms)
 {
-    *http = (struct http_conn){
-        .limits = limits, .pool = pool, .state = HEAD, .begun_ms = now_ms
-    };
+    *http = (struct http_conn){ .limits = limits,
+                                .pool = pool,
+                                .memo = memo,
+                                .state = HEAD,
+                                .begun_ms = now_ms };
     head_guard_init(&http->guard);
     output_init(&http->output, pool);
     restart_deadline(http, now_ms);
@@ -164,6 +166,8 @@ static void read_head(struct http_conn *http)
     struct request *request = &http->input->request;
 
     http_input_read_head(http->input, &http->guard);
+    head_memo_keep(http->memo, http->input->bytes + http->input->head, &http->guard,
+                   request);
     if (request->expects_continue) {
         http->state = CONTINUE;
     } else {
@@ -176,6 +180,11 @@ static void advance_head(struct http_conn *http)
 {
     struct http_input *input = http->input;
 
+    if (http->guard.fed == 0 &&
+        http_input_recall_head(input, http->memo, &http->guard)) {
+        http->state = ANSWER; /* a head that is kept has no body */
+        return;
+    }
     switch (head_guard_feed(&http->guard, input->bytes + input->head,
                             input->end - input->head)) {
     case HEAD_GUARD_MORE:

@@ -14,6 +14,7 @@
 
 #include "buffer_pool.h"
 #include "exchange.h"
+#include "head_memo.h"
 #include "output.h"
 #include "request.h"
 #include "response.h"
@@ -52,8 +53,9 @@ enum http_phase {
 
 struct http_conn; /* embedded by conn.c, hence defined in http_conn_state.h */
 
+/* What is borrowed outlives the connection; pool and memo belong to its thread. */
 void http_conn_init(struct http_conn *http, const struct http_limits *limits,
-                    struct buffer_pool *pool, uint64_t now_ms);
+                    struct buffer_pool *pool, struct head_memo *memo, uint64_t now_ms);
 
 /* Records every answered request from now on, for the log. Before the first answer. */
 void http_conn_record(struct http_conn *http);

@@ -9,6 +9,7 @@
 struct http_conn {
     const struct http_limits *limits; /* borrowed */
     struct buffer_pool *pool;         /* borrowed */
+    struct head_memo *memo;           /* borrowed */
     struct http_input *input; /* borrowed from the pool; NULL while nothing is buffered */
     struct output output;
     struct exchange_queue exchanges; /* answered, but not sent in full yet */

@@ -140,6 +140,17 @@ void http_input_read_head(struct http_input *input, const struct head_guard *gua
     }
 }
 
+bool http_input_recall_head(struct http_input *input, const struct head_memo *memo,
+                            struct head_guard *guard)
+{
+    if (!head_memo_recall(memo, input->bytes + input->head, input->end - input->head,
+                          guard, &input->request)) {
+        return false;
+    }
+    input->at = input->head_end = input->head + guard->fed;
+    return true;
+}
+
 enum http_parser_verdict http_input_read_body(struct http_input *input)
 {
     size_t used = 0;

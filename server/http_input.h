@@ -6,6 +6,7 @@
 
 #include "buffer_pool.h"
 #include "head_guard.h"
+#include "head_memo.h"
 #include "http_parser.h"
 #include "request.h"
 
@@ -38,6 +39,11 @@ void http_input_refuse(struct http_input *input, const struct head_guard *guard,
 /* Fills the request from a head that guard completed; its status is set if it is to be
  * refused. */
 void http_input_read_head(struct http_input *input, const struct head_guard *guard);
+
+/* True if a whole head lies at the front that is the one in the memo: then guard and
+ * request are as if it had been read. */
+bool http_input_recall_head(struct http_input *input, const struct head_memo *memo,
+                            struct head_guard *guard);
 
 /* Drops what came of the body; a refusal sets the request's status. */
 enum http_parser_verdict http_input_read_body(struct http_input *input);

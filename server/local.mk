@@ -21,6 +21,7 @@ LAYER_1 = \
 	server/exchange.c server/exchange.h \
 	server/head_check.c server/head_check.h \
 	server/head_guard.c server/head_guard.h \
+	server/head_memo.c server/head_memo.h \
 	server/http_answer.c server/http_answer.h \
 	server/http_conn.c server/http_conn.h \
 	server/http_conn_state.h \
@@ -69,6 +70,7 @@ LAYER_3 = \
 	server/access_writer.c server/access_writer.h \
 	server/cold_file.c server/cold_file.h \
 	server/conn.c server/conn.h \
+	server/conn_deadline.c \
 	server/conn_state.h \
 	server/server.h \
 	server/transport.h \

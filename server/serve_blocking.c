@@ -5,7 +5,6 @@
 #include <stdint.h>
 #include <unistd.h>
 
-#include "clock.h"
 #include "conn.h"
 #include "listener.h"
 #include "model.h"
@@ -38,16 +37,21 @@ static void serve_conn(struct conn *conn, struct worker *worker,
     /* The first step comes before the first look at the phase: a request that arrived
      * together with the stop is answered, not reset. */
     while (step(conn)) {
-        if (clock_now_ms() >= conn_deadline(conn))
+        enum serve_phase phase;
+
+        if (conn_is_due(conn)) {
             conn_expire(conn);
-        enum serve_phase phase = hooks->phase(context);
-        if (phase == reached)
+        }
+        phase = hooks->phase(context);
+        if (phase == reached) {
             continue;
+        }
         reached = phase;
-        if (phase == SERVE_DRAIN)
+        if (phase == SERVE_DRAIN) {
             worker_drain(worker, NULL);
-        else
+        } else {
             worker_abandon(worker, NULL);
+        }
     }
 }
 
@@ -55,12 +59,13 @@ static void serve_socket(int fd, struct worker *worker, const struct serve_hooks
                          void *context)
 {
     struct transport_socket transport;
+    struct conn *conn = NULL;
 
     transport_socket_open(&transport, fd);
-    struct conn *conn = NULL;
     /* Without its tick the socket could hold this context for ever. */
-    if (transport_socket_set_tick(&transport, SERVE_TICK_MS) == 0)
+    if (transport_socket_set_tick(&transport, SERVE_TICK_MS) == 0) {
         conn = conn_open(worker, &transport.base, context);
+    }
     if (conn == NULL) {
         transport.base.ops->close(&transport.base);
         return;

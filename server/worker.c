@@ -42,6 +42,7 @@ struct worker *worker_open(const struct server *server, enum worker_kind kind,
     worker->cooperative = !may_block;
     buffer_pool_init(&worker->buffers,
                      may_block ? BUFFERS_KEPT_BLOCKING : BUFFERS_KEPT_COOPERATIVE);
+    head_memo_init(&worker->memo);
     worker->live.next = worker->live.previous = &worker->live;
     return worker;
 }

@@ -20,6 +20,7 @@ struct worker {
     struct site_view *view;           /* owned */
     struct access_writer *access;     /* owned; NULL: nothing is logged */
     struct buffer_pool buffers;
+    struct head_memo memo;
     struct worker_link live; /* sentinel of the list of connections */
     unsigned connections;
     bool cooperative; /* must not sleep in file work */

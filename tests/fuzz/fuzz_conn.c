@@ -19,6 +19,7 @@ static const struct http_limits limits = { .header_timeout_ms = 100,
 
 struct world {
     struct buffer_pool pool;
+    struct head_memo memo;
     struct http_conn http;
     uint64_t now_ms;
     size_t send_max;
@@ -255,7 +256,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     world.half_closed = world.closed = false;
     world.sent = 0;
     buffer_pool_init(&world.pool, 2);
-    http_conn_init(&world.http, &limits, &world.pool, world.now_ms);
+    head_memo_init(&world.memo);
+    http_conn_init(&world.http, &limits, &world.pool, &world.memo, world.now_ms);
     http_conn_record(&world.http);
     play(&world, &input);
     check_sent(&world);

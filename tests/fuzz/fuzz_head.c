@@ -7,6 +7,7 @@
 
 #include "head_check.h"
 #include "head_guard.h"
+#include "head_memo.h"
 #include "http_parser.h"
 
 static enum head_guard_verdict feed(struct head_guard *guard, const char *text, size_t n,
@@ -37,6 +38,32 @@ static void check_lines(const char *head, size_t len)
     }
 }
 
+/* A head that is kept is recalled from another copy of its bytes as it was read. */
+static void check_memo(const struct head_guard *guard, const char *text,
+                       const struct request *request)
+{
+    static struct head_memo memo;
+    static struct request recalled;
+    struct head_guard recalled_guard;
+    char *bytes = fuzz_exact(text, guard->fed);
+
+    head_memo_init(&memo);
+    head_memo_keep(&memo, text, guard, request);
+    if (head_memo_recall(&memo, bytes, guard->fed, &recalled_guard, &recalled)) {
+        CHECK(recalled_guard.fed == guard->fed && recalled.status == request->status);
+        CHECK(recalled.present == request->present &&
+              recalled.field_count == request->field_count);
+        CHECK(recalled.path.base - bytes == request->path.base - text);
+        CHECK(slice_equal(recalled.path, request->path));
+        CHECK(slice_equal(recalled.authority, request->authority));
+        for (unsigned i = 0; i < request->field_count; i++) {
+            CHECK(recalled.fields[i].id == request->fields[i].id);
+            CHECK(slice_equal(recalled.fields[i].value, request->fields[i].value));
+        }
+    }
+    free(bytes);
+}
+
 static void check_request(const struct head_guard *guard, const char *text)
 {
     struct http_parser parser;
@@ -52,6 +79,7 @@ static void check_request(const struct head_guard *guard, const char *text)
                                      guard->target_end - guard->target_start };
     parsed = http_parser_fields(&parser, lines, &request);
     head_check(&request);
+    check_memo(guard, text, &request);
     CHECK(request.field_count <= guard->fields);
     for (unsigned i = 0; i < request.field_count; i++) {
         struct slice value = request.fields[i].value;

@@ -22,6 +22,9 @@ static const struct http_limits driver_limits = {
     .send_timeout_ms = 20000,
 };
 
+/* Never cleared: whatever was read before must make no difference. */
+static struct head_memo driver_memo;
+
 struct driver {
     struct buffer_pool pool;
     struct http_conn http;
@@ -48,7 +51,7 @@ static inline void driver_open(struct driver *driver, const struct http_limits *
     driver->send_max = send_max;
     driver->now_ms = 1000;
     buffer_pool_init(&driver->pool, 4);
-    http_conn_init(&driver->http, limits, &driver->pool, driver->now_ms);
+    http_conn_init(&driver->http, limits, &driver->pool, &driver_memo, driver->now_ms);
 }
 
 static inline void driver_close(struct driver *driver)

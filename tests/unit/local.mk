@@ -5,6 +5,7 @@
 UNIT_TESTS = \
 	tests/unit/test_access_line \
 	tests/unit/test_access_log \
+	tests/unit/test_authority \
 	tests/unit/test_bind_address \
 	tests/unit/test_buffer_pool \
 	tests/unit/test_clock \
@@ -21,6 +22,7 @@ UNIT_TESTS = \
 	tests/unit/test_file_watch \
 	tests/unit/test_guards \
 	tests/unit/test_head_check \
+	tests/unit/test_head_memo \
 	tests/unit/test_http_conn \
 	tests/unit/test_http_conn_ends \
 	tests/unit/test_http_date \
