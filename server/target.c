@@ -7,21 +7,24 @@
 
 /* What a byte may be in a URI (RFC 3986 2, 3). */
 enum {
-    BYTE_NAME = 1, /* unreserved and sub-delims: what a host name may hold unescaped */
+    BYTE_NAME = 1, /* unreserved and sub-delims */
     BYTE_PATH = 2, /* those, ":", "@" and "/": what stays as it is in a path */
     BYTE_DIGIT = 4,
-    BYTE_HEX = 8
+    BYTE_HEX = 8,
+    BYTE_HOST = 16 /* what the name of a host holds */
 };
 
 static unsigned byte_class(char byte)
 {
     if (byte >= '0' && byte <= '9')
-        return BYTE_NAME | BYTE_PATH | BYTE_DIGIT | BYTE_HEX;
+        return BYTE_NAME | BYTE_HOST | BYTE_PATH | BYTE_DIGIT | BYTE_HEX;
     if ((byte >= 'a' && byte <= 'f') || (byte >= 'A' && byte <= 'F'))
-        return BYTE_NAME | BYTE_PATH | BYTE_HEX;
+        return BYTE_NAME | BYTE_HOST | BYTE_PATH | BYTE_HEX;
     if ((byte >= 'g' && byte <= 'z') || (byte >= 'G' && byte <= 'Z'))
-        return BYTE_NAME | BYTE_PATH;
-    if (byte != '\0' && strchr("-._~!$&'()*+,;=", byte) != NULL)
+        return BYTE_NAME | BYTE_HOST | BYTE_PATH;
+    if (byte == '-' || byte == '.' || byte == '_')
+        return BYTE_NAME | BYTE_HOST | BYTE_PATH;
+    if (byte != '\0' && strchr("~!$&'()*+,;=", byte) != NULL)
         return BYTE_NAME | BYTE_PATH;
     return byte == ':' || byte == '@' || byte == '/' ? BYTE_PATH : 0;
 }
@@ -326,17 +329,19 @@ static bool is_ipvfuture(struct slice text)
     return true;
 }
 
-static bool is_reg_name(struct slice text)
+/* RFC 3986 3.2.2 allows more, of which nothing can be the name of a host: an empty label
+ * before a dot, escapes, or the comma that is left where two Host fields were joined. */
+static bool is_host_name(struct slice text)
 {
-    while (text.len > 0) {
-        size_t used = is_escape(text) ? 3 : 1;
+    char before = '\0';
 
-        if (used == 1 && !byte_is(*text.base, BYTE_NAME))
+    for (size_t i = 0; i < text.len; i++) {
+        if (!byte_is(text.base[i], BYTE_HOST) || (text.base[i] == '.' && before == '.')) {
             return false;
-        text.base += used;
-        text.len -= used;
+        }
+        before = text.base[i];
     }
-    return true;
+    return text.len > 0 && !slice_equal(text, SLICE("."));
 }
 
 bool target_authority_valid(struct slice authority)
@@ -356,5 +361,5 @@ bool target_authority_valid(struct slice authority)
                is_port((struct slice){ authority.base + 1, authority.len - 1 });
     }
     (void)cut(&authority, ':', &host);
-    return host.len > 0 && is_reg_name(host) && is_port(authority);
+    return is_host_name(host) && is_port(authority);
 }

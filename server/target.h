@@ -31,7 +31,7 @@ enum target_result target_decode(struct slice raw, char *to, size_t room,
  * Not NUL-terminated. */
 size_t target_encode(struct slice path, char *to, size_t room);
 
-/* RFC 3986 3.2: host [":" port] with a non-empty host, no userinfo. */
+/* RFC 3986 3.2: host [":" port] with an address or the name of a host, no userinfo. */
 bool target_authority_valid(struct slice authority);
 
 #endif

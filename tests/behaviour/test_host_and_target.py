@@ -5,6 +5,9 @@ from exchanges import case, each_case, lettered, refused, run_case
 
 OPTIONS_FIELDS = {'Allow': 'GET, HEAD, OPTIONS'}
 
+NO_HOSTS = ['t..test', 't,test', 't.test..', '.', '..', '.:80', ',', 'a~b', 'a%41', 'a!b', "a'b",
+            'a(b)', 'a*b', 'a+b', 'a;b', 'a=b', 'a$b', 'a&b', 't.test,u.test:80']
+
 CASES = [
     # Host.
     refused('K1.a', get('/a.txt', host=None)),
@@ -15,6 +18,10 @@ CASES = [
         'a b', 't.test:x', '[::1', 'a/b', 'u@h', '', 't.test:80:80', '::1', '[::1]x', 't.test#x',
         't.test?x', 'a\tb', 'a\\b', '"t.test"', '<t.test>', 't.test:+80', ':80', '[]',
         'caf\u00e9.test', 'a%zz', '%', 'http://t.test', '[::1%eth0', 't.test:8 0')]),
+    # Names by RFC 3986, but of no host.
+    *lettered('K3.name', refused, [get('/a.txt', host=host) for host in NO_HOSTS]),
+    *lettered('K3.old', refused, [get('/a.txt', host=host, version='HTTP/1.0')
+                                  for host in NO_HOSTS[:3]]),
     *lettered('host-on-1.0', refused, [get('/a.txt', host=host, version='HTTP/1.0') for host in (
         'a b', '', 't.test:x', 'u@h')]),
     refused('host-on-1.0.two', get('/a.txt', 'Host: t.test', version='HTTP/1.0')),
@@ -22,11 +29,13 @@ CASES = [
         get('/a.txt', 'Host: t.test'),
         get('/a.txt', 'hOST: t.test'),
         get('/a.txt', host='a, b'),
+        get('/a.txt', host='a,b'),
+        get('/a.txt', host='t.test,t.test'),
     ]),
     *lettered('host', case, [get('/a.txt', host=host) for host in (
         't.test:80', 't.test:', '127.0.0.1', '127.0.0.1:8080', '[::1]', '[::1]:8080',
         '[2001:db8::7]', 'T.TEST', 'a-b.c_d.test', 'xn--caf-dma.test', 'localhost',
-        'a%41', '  t.test  ')], 200, body=A_TXT),
+        't.test.', 'T-.test.:80', '  t.test  ')], 200, body=A_TXT),
     case('host.lower-case-name', get('/a.txt', 'host: t.test', host=None), 200, body=A_TXT),
 
     # Absolute-form: its authority wins.
@@ -47,6 +56,7 @@ CASES = [
         'http://', 'https:///', 'http:/a.txt', 'http:a.txt', 'ftp://t.test/a.txt',
         'file:///a.txt', 'ws://t.test/a.txt', 'http://t.test:x/', 'http://[::1/', 'http://?x',
         'httpx://t.test/a.txt', '://t.test/a.txt', 'http//t.test/a.txt', 'urn:x')]),
+    *lettered('K5.name', refused, [get(f'http://{host}/a.txt') for host in NO_HOSTS]),
 
     # The asterisk.
     case('K6.a', request('*', method='OPTIONS'), 204, fields=OPTIONS_FIELDS, body=b''),
