@@ -149,24 +149,27 @@ static bool check_host(struct request *request)
     return true;
 }
 
-/* RFC 9112 6.1, 6.3 for Transfer-Encoding: 0 or the refusing status. */
+/* RFC 9112 6.1, 6.3 for Transfer-Encoding: 0 or the refusing status. An empty element
+ * behind the last coding is refused though RFC 9110 5.6.1.2 would have it ignored: other
+ * readers, the library among them, see a last coding that is not chunked. */
 static unsigned check_transfer_encoding(const struct request *request)
 {
     unsigned cursor = 0, codings = 0, chunked = 0;
-    bool last_is_chunked = false;
+    bool last_is_chunked = false, ends_empty = false;
     struct slice line, coding;
 
     if (request->version_minor == 0 || request_has(request, FIELD_CONTENT_LENGTH)) {
         return 400;
     }
     while (request_field_next(request, FIELD_TRANSFER_ENCODING, &cursor, &line)) {
+        ends_empty = line.len == 0 || line.base[line.len - 1] == ',';
         while (request_list_next(&line, &coding)) {
             last_is_chunked = slice_equal_nocase(coding, SLICE("chunked"));
             chunked += last_is_chunked;
             codings++;
         }
     }
-    if (!last_is_chunked || chunked > 1) {
+    if (!last_is_chunked || chunked > 1 || ends_empty) {
         return 400;
     }
     return codings > 1 ? 501 : 0;

@@ -90,7 +90,10 @@ CODINGS = [
     refused('J4.twice', coded(' chunked, chunked', body=CHUNK_SMUGGLED), either(400, 501)),
     *lettered('J4.legal', case, [coded(value, body=CHUNK_SMUGGLED) for value in (
         ' Chunked', ' CHUNKED', '\tchunked ', ' , chunked')], 405),
-    refused('J4.comma', coded(' chunked,', body=CHUNK_SMUGGLED)),
+    # Two readers need not agree that nothing behind the comma is nothing: see docs/protocol.md.
+    *lettered('J4.comma', refused, [coded(*values, body=CHUNK_SMUGGLED) for values in (
+        [' chunked,'], [' chunked ,'], [' , chunked ,'], [' chunked, ,'], [' chunked', ' ,'],
+        [' chunked', ' '])]),
     refused('J11', coded(' chunked', body=b'0\r\n\r\n', version='HTTP/1.0')),
     refused('J11.kept', request('/a.txt', 'Transfer-Encoding: chunked', 'Connection: keep-alive',
                                 version='HTTP/1.0', body=b'0\r\n\r\n')),
