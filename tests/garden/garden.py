@@ -25,7 +25,7 @@ TESTS = os.path.dirname(HERE)
 PAGE = os.path.join(os.path.dirname(TESTS), 'docs', 'garden.md')
 sys.path += [os.path.join(TESTS, 'behaviour'), os.path.join(TESTS, 'parity')]
 
-from docroot import A_TXT, DocumentRoot, numbered, tag  # noqa: E402
+from docroot import DocumentRoot, numbered  # noqa: E402
 from generator import CASES, SHORT_CASES, mutate, valid  # noqa: E402
 from observe import observe  # noqa: E402
 from peers import PEERS, Peer, find_program, version_of  # noqa: E402
@@ -34,6 +34,8 @@ from server import Program, Server, find_binary, list_models  # noqa: E402
 AT_ONCE = 16
 QUIET, QUIET_AGAIN = 0.3, 1.5
 LITERAL_MOST = 1500
+# What requests name by its tag: a file, and the codings that are accepted with it.
+TAGGED = [('/a.txt', 'identity'), ('/coded/page.js', 'identity'), ('/coded/page.js', 'gzip')]
 
 
 def valid_one(seed, number):
@@ -117,28 +119,33 @@ def explain(rows, id, data, outcome):
 
 # ---- playing
 
-def tag_at(address):
-    """What this server calls the version of /a.txt."""
+def tag_at(address, target, coding):
+    """What this server calls the version of a file."""
     connection = http.client.HTTPConnection(*address, timeout=10)
     try:
-        connection.request('GET', '/a.txt')
-        return connection.getresponse().getheader('ETag')
+        connection.request('GET', target, headers={'Accept-Encoding': coding})
+        return connection.getresponse().getheader('ETag').encode()
     finally:
         connection.close()
 
 
 class Player:
-    """Knows the servers, and what each calls the version of /a.txt: requests name a version
+    """Knows the servers, and what each calls the versions of files: requests name a version
     by tetrad's tag, which says nothing to a peer, and its own is put in its place."""
 
     def __init__(self, addresses):
         self._addresses = addresses
-        self._tags = {name: tag_at(address).encode() for name, address in addresses.items()}
+        self._tags = {name: [tag_at(address, *version) for version in TAGGED]
+                      for name, address in addresses.items()}
+
+    def _said_to(self, name, data):
+        for own, its in zip(self._tags['tetrad'], self._tags[name]):
+            data = data.replace(own, its)
+        return data
 
     async def play(self, data, quiet):
-        own = tag(len(A_TXT)).encode()
         outcomes = await asyncio.gather(*(
-            observe(address, data.replace(own, self._tags[name]), quiet)
+            observe(address, self._said_to(name, data), quiet)
             for name, address in self._addresses.items()))
         return dict(zip(self._addresses, outcomes))
 
