@@ -9,14 +9,14 @@ cd "$source"
 . tests/setup.sh
 
 packages_to_test="libcmocka-dev clang python3 python3-pytest python3-h11 python3-pytest-xdist \
-procps curl wrk nghttp2-client systemd"
+procps curl wrk nghttp2-client systemd libclang-rt-dev \
+apache2-utils strace binutils"
 
 full='' build=''
 case ${1-} in
 "") ;;
 --full)
     full=yes
-    packages_to_test="$packages_to_test libclang-rt-dev" # for make fuzz
     ;;
 --build) build=$2 ;; # its own, below: one variant and nothing else
 *)
@@ -243,13 +243,13 @@ build_all
 for variant in plain clang asan tsan; do
     unit "$variant"
 done
+target fuzz
 suite loadtest tests/loadtest plain "" -n 0
 if [ -n "$full" ]; then
     for variant in plain clang asan tsan; do
         suite behaviour tests/behaviour "$variant" ""
     done
     target parity
-    target fuzz
     target distcheck
 else
     suite behaviour tests/behaviour plain ""

@@ -8,10 +8,10 @@ folder=$1 seconds=$2
 shift 2
 [ $# -gt 0 ] || set -- head target fields conn
 source=$(cd "$(dirname "$0")/../.." && pwd)
-: "${FUZZ_CC:=clang}" "${FUZZ_SANITIZERS:=address,undefined}" "${FUZZ_JOBS:=1}"
+: "${FUZZ_CC:=clang}" "${FUZZ_SANITIZERS:=address,undefined}" "${FUZZ_JOBS:=$(nproc)}"
 
 command -v "$FUZZ_CC" >/dev/null || {
-    echo "fuzz.sh: $FUZZ_CC not found; Debian packages: clang libclang-rt-14-dev" >&2
+    echo "fuzz.sh: $FUZZ_CC not found; Debian packages: clang libclang-rt-dev" >&2
     exit 3
 }
 mkdir -p "$folder/objects"
@@ -28,22 +28,45 @@ for file in $SOURCES $LLHTTP; do
     # shellcheck disable=SC2086 # lists of words
     $FUZZ_CC $common $FLAGS -c "$path" -o "$folder/objects/$(basename "$file" .c).o"
 done
-failed=0
-for target in "$@"; do
+
+# fuzz_one TARGET
+fuzz_one()
+{
     # shellcheck disable=SC2086
-    $FUZZ_CC $common -fsanitize=fuzzer $FLAGS "$source/tests/fuzz/fuzz_$target.c" \
-        "$folder"/objects/*.o -o "$folder/fuzz_$target"
-    mkdir -p "$folder/found/$target"
-    echo "fuzz $target: $seconds s"
+    $FUZZ_CC $common -fsanitize=fuzzer $FLAGS "$source/tests/fuzz/fuzz_$1.c" \
+        "$folder"/objects/*.o -o "$folder/fuzz_$1"
+    mkdir -p "$folder/found/$1"
     status=0
-    (cd "$folder" && "./fuzz_$target" -max_total_time="$seconds" -timeout=10 \
-        -print_final_stats=1 -jobs=0 -verbosity=0 "found/$target" \
-        "$source/tests/fuzz/corpus/$target") >"$folder/$target.log" 2>&1 || status=$?
-    grep -E 'executed_units|average_exec' "$folder/$target.log" || true
+    (cd "$folder" && exec "./fuzz_$1" -max_total_time="$seconds" -timeout=10 \
+        -print_final_stats=1 -verbosity=0 "found/$1" "$source/tests/fuzz/corpus/$1") \
+        >"$folder/$1.log" 2>&1 || status=$?
+    sed -n "s/^stat::number_of_executed_units: */fuzz $1: executions: /p" "$folder/$1.log"
     if [ "$status" -ne 0 ]; then
-        tail -n 30 "$folder/$target.log" >&2
-        echo "fuzz $target: failed; the input is in $folder" >&2
-        failed=1
+        tail -n 30 "$folder/$1.log" >&2
+        echo "fuzz $1: failed; the input is in $folder" >&2
     fi
+    return "$status"
+}
+
+# A target is one thread: as many run at once as there are CPUs.
+running=''
+failed=0
+wait_for_all()
+{
+    for pid in $running; do
+        wait "$pid" || failed=1
+    done
+    running=''
+}
+# A background process of a script ignores Ctrl-C, and would go on alone.
+trap 'trap "" TERM; kill 0; exit 130' INT TERM
+for target in "$@"; do
+    echo "fuzz $target: $seconds s"
+    fuzz_one "$target" &
+    running="$running $!"
+    # shellcheck disable=SC2086
+    set -- $running
+    [ $# -lt "$FUZZ_JOBS" ] || wait_for_all
 done
+wait_for_all
 exit "$failed"
