@@ -22,8 +22,9 @@ static int parse_unix(struct bind_address *address, const char *path)
     struct sockaddr_un *to = (struct sockaddr_un *)&address->storage;
     size_t len = strlen(path);
 
-    if (len == 0 || len >= sizeof(to->sun_path))
+    if (len == 0 || len >= sizeof(to->sun_path)) {
         return -EINVAL;
+    }
     to->sun_family = AF_UNIX;
     memcpy(to->sun_path, path, len + 1);
     address->len = sizeof(*to);
@@ -38,8 +39,9 @@ static int parse_ipv6(struct bind_address *address, const char *text)
                               .ai_flags = AI_NUMERICHOST | AI_PASSIVE };
     struct addrinfo *found;
 
-    if (getaddrinfo(text, NULL, &hints, &found) != 0)
+    if (getaddrinfo(text, NULL, &hints, &found) != 0) {
         return -EINVAL;
+    }
     memcpy(&address->storage, found->ai_addr, found->ai_addrlen);
     address->len = found->ai_addrlen;
     freeaddrinfo(found);
@@ -61,19 +63,22 @@ int bind_address_parse(struct bind_address *address, const char *text, unsigned 
     int result;
 
     *address = (struct bind_address){ .len = 0 };
-    if (strncmp(text, unix_prefix, sizeof(unix_prefix) - 1) == 0)
+    if (strncmp(text, unix_prefix, sizeof(unix_prefix) - 1) == 0) {
         return parse_unix(address, text + sizeof(unix_prefix) - 1);
+    }
     result =
         strchr(text, ':') != NULL ? parse_ipv6(address, text) : parse_ipv4(address, text);
-    if (result == 0)
+    if (result == 0) {
         bind_address_set_port(address, port);
+    }
     return result;
 }
 
 const char *bind_address_path(const struct bind_address *address)
 {
-    if (address->storage.ss_family != AF_UNIX)
+    if (address->storage.ss_family != AF_UNIX) {
         return NULL;
+    }
     return ((const struct sockaddr_un *)&address->storage)->sun_path;
 }
 
@@ -91,10 +96,11 @@ unsigned bind_address_port(const struct bind_address *address)
 
 void bind_address_set_port(struct bind_address *address, unsigned port)
 {
-    if (address->storage.ss_family == AF_INET)
+    if (address->storage.ss_family == AF_INET) {
         ((struct sockaddr_in *)&address->storage)->sin_port = htons((uint16_t)port);
-    else if (address->storage.ss_family == AF_INET6)
+    } else if (address->storage.ss_family == AF_INET6) {
         ((struct sockaddr_in6 *)&address->storage)->sin6_port = htons((uint16_t)port);
+    }
 }
 
 bool bind_address_is_loopback(const struct bind_address *address)
@@ -123,7 +129,8 @@ void bind_address_text(const struct bind_address *address, char *to, size_t room
         return;
     }
     if (getnameinfo((const struct sockaddr *)&address->storage, address->len, host,
-                    sizeof(host), NULL, 0, NI_NUMERICHOST) != 0)
+                    sizeof(host), NULL, 0, NI_NUMERICHOST) != 0) {
         snprintf(host, sizeof(host), "?");
+    }
     snprintf(to, room, ipv6 ? "[%s]:%u" : "%s:%u", host, bind_address_port(address));
 }

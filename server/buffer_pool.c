@@ -44,8 +44,9 @@ void *buffer_pool_lend(struct buffer_pool *pool)
 {
     void *buffer = pool->free != NULL ? pool_pop(pool) : malloc(BUFFER_SIZE);
 
-    if (buffer != NULL)
+    if (buffer != NULL) {
         pool->lent++;
+    }
     return buffer;
 }
 
@@ -53,8 +54,9 @@ void buffer_pool_return(struct buffer_pool *pool, void *buffer)
 {
     struct free_buffer *returned = buffer;
 
-    if (buffer == NULL)
+    if (buffer == NULL) {
         return;
+    }
     assert(pool->lent > 0);
     pool->lent--;
     if (pool->free_count >= pool->free_limit) {
@@ -70,6 +72,7 @@ void buffer_pool_return(struct buffer_pool *pool, void *buffer)
 void buffer_pool_destroy(struct buffer_pool *pool)
 {
     assert(pool->lent == 0);
-    while (pool->free != NULL)
+    while (pool->free != NULL) {
         free(pool_pop(pool));
+    }
 }

@@ -18,7 +18,7 @@ enum {
     STEP_FILE_BYTES_MAX = 2 * 1024 * 1024,
     IOVECS_MAX = 16,
     STEP_FILE_PIECE =
-        512 * 1024,           /* one sendfile; what is looked at for being in memory */
+        512 * 1024,          /* one sendfile; what is looked at for being in memory */
     COPY_CHUNK = BUFFER_SIZE /* for a transport without sendfile */
 };
 

@@ -49,8 +49,7 @@ void head_memo_keep(struct head_memo *memo, const char *bytes,
 bool head_memo_recall(const struct head_memo *memo, const char *bytes, size_t len,
                       struct head_guard *guard, struct request *request)
 {
-    if (memo->len == 0 || len < memo->len ||
-        memcmp(bytes, memo->bytes, memo->len) != 0) {
+    if (memo->len == 0 || len < memo->len || memcmp(bytes, memo->bytes, memo->len) != 0) {
         return false;
     }
     *guard = memo->guard;

@@ -112,11 +112,9 @@ static void follow_phase(struct http_conn *http, uint64_t now_ms)
 void http_conn_init(struct http_conn *http, const struct http_limits *limits,
                     struct buffer_pool *pool, struct head_memo *memo, uint64_t now_ms)
 {
-    *http = (struct http_conn){ .limits = limits,
-                                .pool = pool,
-                                .memo = memo,
-                                .state = HEAD,
-                                .begun_ms = now_ms };
+    *http = (struct http_conn){
+        .limits = limits, .pool = pool, .memo = memo, .state = HEAD, .begun_ms = now_ms
+    };
     head_guard_init(&http->guard);
     output_init(&http->output, pool);
     restart_deadline(http, now_ms);
@@ -180,8 +178,7 @@ static void advance_head(struct http_conn *http)
 {
     struct http_input *input = http->input;
 
-    if (http->guard.fed == 0 &&
-        http_input_recall_head(input, http->memo, &http->guard)) {
+    if (http->guard.fed == 0 && http_input_recall_head(input, http->memo, &http->guard)) {
         http->state = ANSWER; /* a head that is kept has no body */
         return;
     }

@@ -78,8 +78,9 @@ static void date_from_seconds(int64_t seconds, struct date *date)
 
 static int64_t seconds_clamp(int64_t seconds)
 {
-    if (seconds < SECONDS_MIN)
+    if (seconds < SECONDS_MIN) {
         return SECONDS_MIN;
+    }
     return seconds > SECONDS_MAX ? SECONDS_MAX : seconds;
 }
 
@@ -146,8 +147,9 @@ static bool take_text(struct slice *text, const char *wanted)
 {
     size_t len = strlen(wanted);
 
-    if (text->len < len || memcmp(text->base, wanted, len) != 0)
+    if (text->len < len || memcmp(text->base, wanted, len) != 0) {
         return false;
+    }
     text->base += len;
     text->len -= len;
     return true;
@@ -156,13 +158,15 @@ static bool take_text(struct slice *text, const char *wanted)
 static bool take_number(struct slice *text, size_t width, int *number)
 {
     *number = 0;
-    if (text->len < width)
+    if (text->len < width) {
         return false;
+    }
     for (size_t i = 0; i < width; i++) {
         char byte = text->base[i];
 
-        if (byte < '0' || byte > '9')
+        if (byte < '0' || byte > '9') {
             return false;
+        }
         *number = *number * 10 + (byte - '0');
     }
     text->base += width;
@@ -188,8 +192,9 @@ static bool take_time(struct slice *text, struct date *date)
 
     if (!take_number(text, 2, &hour) || !take_text(text, ":") ||
         !take_number(text, 2, &minute) || !take_text(text, ":") ||
-        !take_number(text, 2, &second))
+        !take_number(text, 2, &second)) {
         return false;
+    }
     date->second = hour * 3600 + minute * 60 + second;
     return hour <= 23 && minute <= 59 && second <= 60;
 }
@@ -201,8 +206,9 @@ static bool take_imf_fixdate(struct slice *text, struct date *date)
 
     if (!take_text(text, " ") || !take_number(text, 2, &date->day) ||
         !take_text(text, " ") || !take_month(text, date) || !take_text(text, " ") ||
-        !take_number(text, 4, &year))
+        !take_number(text, 4, &year)) {
         return false;
+    }
     date->year = year;
     return take_text(text, " ") && take_time(text, date) && take_text(text, " GMT");
 }
@@ -224,8 +230,9 @@ static void resolve_year(struct date *date, int two_digits, int64_t now)
     date_from_seconds(seconds_clamp(now), &limit);
     limit.year += 50;
     date->year = limit.year - limit.year % 100 + two_digits;
-    if (date_rank(date) > date_rank(&limit))
+    if (date_rank(date) > date_rank(&limit)) {
         date->year -= 100;
+    }
 }
 
 /* " 06-Nov-94 08:49:37 GMT" behind the comma. */
@@ -236,8 +243,9 @@ static bool take_rfc850(struct slice *text, struct date *date, int64_t now)
     if (!take_text(text, " ") || !take_number(text, 2, &date->day) ||
         !take_text(text, "-") || !take_month(text, date) || !take_text(text, "-") ||
         !take_number(text, 2, &year) || !take_text(text, " ") || !take_time(text, date) ||
-        !take_text(text, " GMT"))
+        !take_text(text, " GMT")) {
         return false;
+    }
     resolve_year(date, year, now);
     return true;
 }
@@ -249,12 +257,14 @@ static bool take_asctime(struct slice *text, struct date *date)
     int year;
     size_t width;
 
-    if (!take_text(text, " ") || !take_month(text, date) || !take_text(text, " "))
+    if (!take_text(text, " ") || !take_month(text, date) || !take_text(text, " ")) {
         return false;
+    }
     width = take_text(text, " ") ? 1 : 2;
     if (!take_number(text, width, &date->day) || !take_text(text, " ") ||
-        !take_time(text, date) || !take_text(text, " ") || !take_number(text, 4, &year))
+        !take_time(text, date) || !take_text(text, " ") || !take_number(text, 4, &year)) {
         return false;
+    }
     date->year = year;
     return true;
 }
@@ -283,8 +293,9 @@ static bool take_date(struct slice *text, struct date *date, int64_t now)
         }
         if (take_text(&rest, short_name)) {
             *text = rest;
-            if (take_text(text, ","))
+            if (take_text(text, ",")) {
                 return take_imf_fixdate(text, date);
+            }
             return take_asctime(text, date);
         }
     }
@@ -296,11 +307,13 @@ bool http_date_parse(struct slice text, int64_t now, int64_t *seconds)
     struct date date = { 0 };
     int64_t days;
 
-    if (!take_date(&text, &date, now) || text.len > 0 || !day_exists(&date))
+    if (!take_date(&text, &date, now) || text.len > 0 || !day_exists(&date)) {
         return false;
+    }
     days = days_from_date(&date);
-    if (weekday_from_days(days) != date.weekday)
+    if (weekday_from_days(days) != date.weekday) {
         return false;
+    }
     *seconds = days * DAY_SECONDS + date.second;
     return true;
 }

@@ -23,16 +23,18 @@ struct inbox *inbox_open(void)
 {
     struct inbox *inbox = calloc(1, sizeof(*inbox));
 
-    if (inbox == NULL)
+    if (inbox == NULL) {
         return NULL;
+    }
     inbox->room = INBOX_FIRST_ROOM;
     inbox->fds = calloc(inbox->room, sizeof(*inbox->fds));
     inbox->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (inbox->fds == NULL || inbox->wake_fd < 0) {
         int saved_errno = inbox->fds == NULL ? ENOMEM : errno;
 
-        if (inbox->wake_fd >= 0)
+        if (inbox->wake_fd >= 0) {
             close(inbox->wake_fd);
+        }
         free(inbox->fds);
         free(inbox);
         errno = saved_errno;
@@ -57,10 +59,12 @@ static int grow(struct inbox *inbox)
     size_t room = inbox->room * 2;
     int *fds = calloc(room, sizeof(*fds));
 
-    if (fds == NULL)
+    if (fds == NULL) {
         return -ENOMEM;
-    for (size_t i = 0; i < inbox->count; i++)
+    }
+    for (size_t i = 0; i < inbox->count; i++) {
         fds[i] = *slot(inbox, i);
+    }
     free(inbox->fds);
     inbox->fds = fds;
     inbox->room = room;
@@ -75,11 +79,13 @@ static int put_locked(struct inbox *inbox, int fd)
     if (inbox->count == inbox->room) {
         int result = grow(inbox);
 
-        if (result < 0)
+        if (result < 0) {
             return result;
+        }
     }
-    if (inbox->count == 0 && write(inbox->wake_fd, &one, sizeof(one)) < 0)
+    if (inbox->count == 0 && write(inbox->wake_fd, &one, sizeof(one)) < 0) {
         return -errno;
+    }
     *slot(inbox, inbox->count) = fd;
     inbox->count++;
     return 0;
@@ -118,10 +124,12 @@ size_t inbox_take(struct inbox *inbox, int *fds, size_t max)
 
 void inbox_close(struct inbox *inbox)
 {
-    if (inbox == NULL)
+    if (inbox == NULL) {
         return;
-    for (size_t i = 0; i < inbox->count; i++)
+    }
+    for (size_t i = 0; i < inbox->count; i++) {
         close(*slot(inbox, i));
+    }
     close(inbox->wake_fd);
     free(inbox->fds);
     pthread_mutex_destroy(&inbox->lock);

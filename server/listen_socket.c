@@ -29,12 +29,15 @@ static int set_tcp_options(int fd, int family)
 {
     int result = set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
 
-    if (result == 0 && family == AF_INET6)
+    if (result == 0 && family == AF_INET6) {
         result = set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
-    if (result == 0)
+    }
+    if (result == 0) {
         result = set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
-    if (result == 0)
+    }
+    if (result == 0) {
         result = set_option(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, NOTSENT_LOWAT);
+    }
     return result;
 }
 
@@ -46,11 +49,13 @@ static bool is_stale(const struct bind_address *address)
     bool refused;
     int fd;
 
-    if (lstat(bind_address_path(address), &status) < 0 || !S_ISSOCK(status.st_mode))
+    if (lstat(bind_address_path(address), &status) < 0 || !S_ISSOCK(status.st_mode)) {
         return false;
+    }
     fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0)
+    if (fd < 0) {
         return false;
+    }
     refused = connect(fd, (const struct sockaddr *)&address->storage, address->len) < 0 &&
               errno == ECONNREFUSED;
     close(fd);
@@ -63,10 +68,12 @@ static int bind_to(int fd, const struct bind_address *address)
     const char *path = bind_address_path(address);
     int result = bind(fd, name, address->len) < 0 ? -errno : 0;
 
-    if (result != -EADDRINUSE || path == NULL || !is_stale(address))
+    if (result != -EADDRINUSE || path == NULL || !is_stale(address)) {
         return result;
-    if (unlink(path) < 0)
+    }
+    if (unlink(path) < 0) {
         return -errno;
+    }
     return bind(fd, name, address->len) < 0 ? -errno : 0;
 }
 
@@ -76,8 +83,9 @@ static int settle_file(struct listen_socket *socket)
     const char *path = bind_address_path(&socket->address);
     struct stat status;
 
-    if (lstat(path, &status) < 0)
+    if (lstat(path, &status) < 0) {
         return -errno;
+    }
     socket->device = status.st_dev;
     socket->inode = status.st_ino;
     return chmod(path, SOCKET_FILE_MODE) < 0 ? -errno : 0;
@@ -87,8 +95,9 @@ static int settle_port(struct listen_socket *socket)
 {
     socket->address.len = sizeof(socket->address.storage);
     if (getsockname(socket->fd, (struct sockaddr *)&socket->address.storage,
-                    &socket->address.len) < 0)
+                    &socket->address.len) < 0) {
         return -errno;
+    }
     return 0;
 }
 
@@ -97,16 +106,20 @@ static int bind_and_listen(struct listen_socket *socket)
     bool is_unix = bind_address_path(&socket->address) != NULL;
     int result = 0;
 
-    if (!is_unix)
+    if (!is_unix) {
         result = set_tcp_options(socket->fd, socket->address.storage.ss_family);
-    if (result < 0)
+    }
+    if (result < 0) {
         return result;
+    }
     result = bind_to(socket->fd, &socket->address);
-    if (result < 0)
+    if (result < 0) {
         return result;
+    }
     result = is_unix ? settle_file(socket) : settle_port(socket);
-    if (result == 0 && listen(socket->fd, BACKLOG) < 0)
+    if (result == 0 && listen(socket->fd, BACKLOG) < 0) {
         result = -errno;
+    }
     return result;
 }
 
@@ -117,11 +130,13 @@ int listen_socket_open(struct listen_socket *to, const struct bind_address *addr
     *to = (struct listen_socket){ .address = *address };
     to->fd =
         socket(address->storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (to->fd < 0)
+    if (to->fd < 0) {
         return -errno;
+    }
     result = bind_and_listen(to);
-    if (result < 0)
+    if (result < 0) {
         listen_socket_close(to, true);
+    }
     return result;
 }
 
@@ -130,12 +145,15 @@ void listen_socket_close(struct listen_socket *from, bool remove_file)
     const char *path = bind_address_path(&from->address);
     struct stat status;
 
-    if (from->fd >= 0)
+    if (from->fd >= 0) {
         close(from->fd);
+    }
     from->fd = -1;
-    if (path == NULL || !remove_file || from->inode == 0)
+    if (path == NULL || !remove_file || from->inode == 0) {
         return;
+    }
     if (lstat(path, &status) == 0 && status.st_dev == from->device &&
-        status.st_ino == from->inode)
+        status.st_ino == from->inode) {
         unlink(path);
+    }
 }

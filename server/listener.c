@@ -43,8 +43,9 @@ struct listener {
 
 static void close_sockets(struct listener *listener, bool remove_files)
 {
-    while (listener->count > 0)
+    while (listener->count > 0) {
         listen_socket_close(&listener->sockets[--listener->count], remove_files);
+    }
 }
 
 /* The next socket, at an address as the options have it; *port becomes the one it got. */
@@ -71,8 +72,9 @@ static int open_next(struct listener *listener, const char *text, unsigned *port
     bind_address_text(&socket->address, name, sizeof(name));
     snprintf(url, URL_MAX, "%s%s",
              bind_address_path(&socket->address) == NULL ? "http://" : "", name);
-    if (bind_address_path(&socket->address) == NULL)
+    if (bind_address_path(&socket->address) == NULL) {
         *port = bind_address_port(&socket->address);
+    }
     return 0;
 }
 
@@ -86,14 +88,17 @@ static int open_sockets(struct listener *listener, const struct options *options
         unsigned port = options->port;
 
         result = 0;
-        for (unsigned i = 0; i < options->binds.count && result == 0; i++)
+        for (unsigned i = 0; i < options->binds.count && result == 0; i++) {
             result =
                 open_next(listener, options->binds.values[i], &port, error, error_room);
-        if (result == 0)
+        }
+        if (result == 0) {
             return 0;
+        }
         close_sockets(listener, true);
-        if (result != -EADDRINUSE)
+        if (result != -EADDRINUSE) {
             return result;
+        }
     }
     return result;
 }
@@ -105,8 +110,9 @@ static struct listener *listener_new(void)
                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
     if (listener == NULL || shared == MAP_FAILED) {
-        if (shared != MAP_FAILED)
+        if (shared != MAP_FAILED) {
             munmap(shared, sizeof(struct shared));
+        }
         free(listener);
         return NULL;
     }
@@ -149,8 +155,9 @@ int listener_fd(const struct listener *listener, unsigned i)
 /* Out of something that comes back: said so, but not each time. */
 static enum accept_result accept_exhausted(struct listener *listener, int error)
 {
-    if (log_allow(&listener->shared->failures, clock_now_ms()))
+    if (log_allow(&listener->shared->failures, clock_now_ms())) {
         log_write(LOG_LEVEL_WARN, "cannot accept a connection: %s", strerror(error));
+    }
     return ACCEPT_RETRY;
 }
 
@@ -183,8 +190,9 @@ static enum accept_result accept_failed(struct listener *listener, int error)
 static enum accept_result accept_from(struct listener *listener, unsigned i, int flags,
                                       int *fd)
 {
-    if (atomic_load_explicit(&listener->shared->stopped, memory_order_acquire))
+    if (atomic_load_explicit(&listener->shared->stopped, memory_order_acquire)) {
         return ACCEPT_STOPPED;
+    }
     *fd = accept4(listener->sockets[i].fd, NULL, NULL, SOCK_CLOEXEC | flags);
     return *fd >= 0 ? ACCEPT_OK : accept_failed(listener, errno);
 }
@@ -203,10 +211,12 @@ static enum accept_result accept_any(struct listener *listener, int *fd)
     struct epoll_event event;
     int ready = epoll_wait(listener->epoll_fd, &event, 1, LISTENER_TICK_MS);
 
-    if (ready < 0 && errno != EINTR)
+    if (ready < 0 && errno != EINTR) {
         return accept_exhausted(listener, errno);
-    if (ready <= 0)
+    }
+    if (ready <= 0) {
         return ACCEPT_NONE;
+    }
     return accept_from(listener, event.data.u32, 0, fd);
 }
 
@@ -216,8 +226,9 @@ enum accept_result listener_accept_blocking(struct listener *listener, int *fd)
     enum accept_result result = listener->epoll_fd >= 0 ? accept_any(listener, fd)
                                                         : accept_from(listener, 0, 0, fd);
 
-    if (result == ACCEPT_RETRY)
+    if (result == ACCEPT_RETRY) {
         nanosleep(&pause, NULL);
+    }
     return result;
 }
 
@@ -230,24 +241,28 @@ static int make_blocking(int fd)
                             .tv_usec = LISTENER_TICK_MS % 1000 * 1000L };
     int flags = fcntl(fd, F_GETFL);
 
-    if (flags < 0 || fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) < 0)
+    if (flags < 0 || fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) < 0) {
         return -errno;
+    }
     return setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tick, sizeof(tick)) < 0 ? -errno : 0;
 }
 
 int listener_set_blocking(struct listener *listener)
 {
-    if (listener->count == 1)
+    if (listener->count == 1) {
         return make_blocking(listener->sockets[0].fd);
+    }
     listener->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    if (listener->epoll_fd < 0)
+    if (listener->epoll_fd < 0) {
         return -errno;
+    }
     for (unsigned i = 0; i < listener->count; i++) {
         struct epoll_event event = { .events = EPOLLIN, .data.u32 = i };
 
         if (epoll_ctl(listener->epoll_fd, EPOLL_CTL_ADD, listener->sockets[i].fd,
-                      &event) < 0)
+                      &event) < 0) {
             return -errno;
+        }
     }
     return 0;
 }
@@ -257,16 +272,19 @@ int listener_set_blocking(struct listener *listener)
 void listener_stop(struct listener *listener)
 {
     atomic_store_explicit(&listener->shared->stopped, true, memory_order_release);
-    for (unsigned i = 0; i < listener->count; i++)
+    for (unsigned i = 0; i < listener->count; i++) {
         shutdown(listener->sockets[i].fd, SHUT_RDWR);
+    }
 }
 
 void listener_close(struct listener *listener, bool remove_files)
 {
-    if (listener == NULL)
+    if (listener == NULL) {
         return;
-    if (listener->epoll_fd >= 0)
+    }
+    if (listener->epoll_fd >= 0) {
         close(listener->epoll_fd);
+    }
     close_sockets(listener, remove_files);
     munmap(listener->shared, sizeof(*listener->shared));
     free(listener);

@@ -38,8 +38,9 @@ static size_t escape(char *to, size_t room, const char *text)
         unsigned char byte = (unsigned char)*text;
         size_t needed = is_control(byte) ? LOG_ESCAPE_LEN : 1;
 
-        if (room - len < needed)
+        if (room - len < needed) {
             break;
+        }
         if (needed == 1) {
             to[len++] = *text;
             continue;
@@ -59,8 +60,9 @@ static void write_line(const char *line, size_t len)
     struct pollfd standard_error = { .fd = STDERR_FILENO, .events = POLLOUT };
     ssize_t written;
 
-    if (poll(&standard_error, 1, 0) != 1)
+    if (poll(&standard_error, 1, 0) != 1) {
         return;
+    }
     written = write(STDERR_FILENO, line, len);
     (void)written;
 }
@@ -98,8 +100,9 @@ bool log_allow(struct log_limit *limit, uint64_t now_ms)
         uint64_t current = seen > second ? seen & ~(uint64_t)0xff : second;
         uint64_t lines = seen > second ? seen & 0xff : 0;
 
-        if (lines >= LOG_LINES_PER_SECOND)
+        if (lines >= LOG_LINES_PER_SECOND) {
             return false;
+        }
         counted = current | (lines + 1);
     } while (!atomic_compare_exchange_weak_explicit(
         &limit->state, &seen, counted, memory_order_relaxed, memory_order_relaxed));

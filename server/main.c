@@ -43,11 +43,12 @@ static int open_standard_streams(void)
 {
     int fd;
 
-    do
+    do {
         fd = open("/dev/null", O_RDWR);
-    while (fd >= 0 && fd <= STDERR_FILENO);
-    if (fd < 0)
+    } while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd < 0) {
         return -errno;
+    }
     close(fd);
     return 0;
 }
@@ -55,8 +56,9 @@ static int open_standard_streams(void)
 /* What was printed reached its reader, or the exit status says that it did not. */
 static int printed(void)
 {
-    if (fflush(stdout) == 0 && !ferror(stdout))
+    if (fflush(stdout) == 0 && !ferror(stdout)) {
         return EXIT_SUCCESS;
+    }
     log_write(LOG_LEVEL_ERROR, "cannot write to standard output: %s", strerror(errno));
     return EXIT_FAILURE;
 }
@@ -76,8 +78,9 @@ static int print_version(void)
 
 static int print_models(void)
 {
-    for (const struct model *const *model = model_table; *model != NULL; model++)
+    for (const struct model *const *model = model_table; *model != NULL; model++) {
         printf("%s\t%s\n", (*model)->name, (*model)->summary);
+    }
     return printed();
 }
 
@@ -88,12 +91,14 @@ static const struct model *find_model(const char *name)
     size_t len = 0;
 
     for (const struct model *const *model = model_table; *model != NULL; model++) {
-        if (strcmp((*model)->name, name) == 0)
+        if (strcmp((*model)->name, name) == 0) {
             return *model;
+        }
         len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%s",
                                 len > 0 ? ", " : "", (*model)->name);
-        if (len >= sizeof(names))
+        if (len >= sizeof(names)) {
             len = sizeof(names) - 1;
+        }
     }
     log_write(LOG_LEVEL_ERROR, "--model '%.100s': no such model; there are: %s", name,
               names);
@@ -108,13 +113,15 @@ static rlim_t raise_descriptors(void)
     struct rlimit limit;
     struct rlimit raised;
 
-    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0) {
         return DESCRIPTORS_MIN;
+    }
     raised = limit;
     raised.rlim_cur =
         limit.rlim_max < DESCRIPTORS_MOST ? limit.rlim_max : DESCRIPTORS_MOST;
-    if (raised.rlim_cur <= limit.rlim_cur || setrlimit(RLIMIT_NOFILE, &raised) < 0)
+    if (raised.rlim_cur <= limit.rlim_cur || setrlimit(RLIMIT_NOFILE, &raised) < 0) {
         return limit.rlim_cur;
+    }
     return raised.rlim_cur;
 }
 
@@ -132,11 +139,13 @@ static bool settle_connections(struct options *options, const struct model *mode
                   (unsigned long long)descriptors, DESCRIPTORS_MIN);
         return false;
     }
-    if (reserved > descriptors * 2 / 3)
+    if (reserved > descriptors * 2 / 3) {
         reserved = descriptors * 2 / 3;
+    }
     most = descriptors - reserved;
-    if (most > INT_MAX)
+    if (most > INT_MAX) {
         most = INT_MAX;
+    }
     if (options->max_connections > most) {
         log_write(LOG_LEVEL_ERROR,
                   "--max-connections %u: the limit of %llu open descriptors allows %llu "
@@ -145,11 +154,13 @@ static bool settle_connections(struct options *options, const struct model *mode
                   (unsigned long long)most);
         return false;
     }
-    if (options->max_connections > 0)
+    if (options->max_connections > 0) {
         return true;
+    }
     options->max_connections = (unsigned)most;
-    if (model->connections_max > 0 && options->max_connections > model->connections_max)
+    if (model->connections_max > 0 && options->max_connections > model->connections_max) {
         options->max_connections = model->connections_max;
+    }
     return true;
 }
 
@@ -162,10 +173,12 @@ static bool only_loopback(const struct options *options)
         struct bind_address address;
 
         if (bind_address_parse(&address, options->binds.values[i], 0) < 0 ||
-            !bind_address_is_loopback(&address))
+            !bind_address_is_loopback(&address)) {
             return false;
-        if (bind_address_path(&address) == NULL)
+        }
+        if (bind_address_path(&address) == NULL) {
             over_tcp = true;
+        }
     }
     return over_tcp;
 }
@@ -196,16 +209,18 @@ static void announce(const struct options *options, const struct server *server)
             ROOT_TEXT_MAX, options->root,
             *options->index != '\0' ? options->index : "none is set");
     }
-    if (geteuid() == 0)
+    if (geteuid() == 0) {
         log_write(LOG_LEVEL_WARN,
                   "running as root: a user with fewer rights is safer (--user)");
+    }
     log_write(LOG_LEVEL_INFO, "%s, %u worker%s, serving %.*s at %s", options->model,
               options->workers, options->workers == 1 ? "" : "s", ROOT_TEXT_MAX,
               root != NULL ? root : options->root, urls);
-    if (only_loopback(options))
+    if (only_loopback(options)) {
         log_write(
             LOG_LEVEL_INFO,
             "reachable from this machine only; --bind 0.0.0.0 opens it to the network");
+    }
     free(root);
 }
 
@@ -324,8 +339,9 @@ static int start(struct options *options)
     char error[ERROR_MAX];
     int stop_fd;
 
-    if (model == NULL)
+    if (model == NULL) {
         return EXIT_USAGE;
+    }
     if (options->user != NULL &&
         identity_find(&identity, options->user, error, sizeof(error)) < 0) {
         log_write(LOG_LEVEL_ERROR, "%s", error);
@@ -336,8 +352,9 @@ static int start(struct options *options)
         log_write(LOG_LEVEL_ERROR, "cannot watch for signals: %s", strerror(-stop_fd));
         return EXIT_FAILURE;
     }
-    if (!settle_connections(options, model))
+    if (!settle_connections(options, model)) {
         return EXIT_FAILURE;
+    }
     return serve(options, model, &identity, stop_fd);
 }
 
@@ -348,8 +365,9 @@ int main(int argc, char **argv)
     char error[ERROR_MAX];
     int status = EXIT_FAILURE;
 
-    if (open_standard_streams() < 0)
+    if (open_standard_streams() < 0) {
         return EXIT_FAILURE;
+    }
     switch (options_parse(&options, argc, argv, error, sizeof(error))) {
     case OPTIONS_RUN:
         status = start(&options);

@@ -32,8 +32,9 @@ static int compare_to_row(const void *key, const void *member)
         int byte = lower(extension->base[i]);
         int other = (unsigned char)row->extension[i];
 
-        if (other == '\0' || byte != other)
+        if (other == '\0' || byte != other) {
             return other == '\0' ? 1 : byte - other;
+        }
     }
     return row->extension[extension->len] == '\0' ? 0 : -1;
 }
@@ -57,10 +58,12 @@ const char *mime_type(const struct mime_table *table, struct slice name)
             break;
         }
     }
-    if (extension.len > 0 && table != NULL)
+    if (extension.len > 0 && table != NULL) {
         type = find(table->rows, table->count, extension);
-    if (extension.len > 0 && type == NULL)
+    }
+    if (extension.len > 0 && type == NULL) {
         type = find(mime_builtin, mime_builtin_count, extension);
+    }
     return type == NULL ? "application/octet-stream" : type;
 }
 
@@ -78,8 +81,9 @@ bool mime_has_charset(const char *type)
     struct slice text = slice_of(type);
 
     for (size_t i = 0; i < sizeof(whole) / sizeof(whole[0]); i++) {
-        if (slice_equal_nocase(text, slice_of(whole[i])))
+        if (slice_equal_nocase(text, slice_of(whole[i]))) {
             return true;
+        }
     }
     return strncasecmp(type, "text/", 5) == 0 || ends_with(text, SLICE("+json")) ||
            ends_with(text, SLICE("+xml"));
@@ -93,8 +97,9 @@ static bool is_token(struct slice text)
         bool alphanumeric =
             (lower(byte) >= 'a' && lower(byte) <= 'z') || (byte >= '0' && byte <= '9');
 
-        if (!alphanumeric && (byte == '\0' || strchr("!#$%&'*+-.^_`|~", byte) == NULL))
+        if (!alphanumeric && (byte == '\0' || strchr("!#$%&'*+-.^_`|~", byte) == NULL)) {
             return false;
+        }
     }
     return text.len > 0;
 }
@@ -104,8 +109,9 @@ static bool is_type(struct slice text)
     const char *slash = memchr(text.base, '/', text.len);
     struct slice main_type, subtype;
 
-    if (slash == NULL)
+    if (slash == NULL) {
         return false;
+    }
     main_type = (struct slice){ text.base, (size_t)(slash - text.base) };
     subtype = (struct slice){ slash + 1, text.len - main_type.len - 1 };
     return main_type.len <= TYPE_NAME_MAX && subtype.len <= TYPE_NAME_MAX &&
@@ -117,12 +123,14 @@ static bool take_line(struct slice *text, struct slice *line)
 {
     const char *end;
 
-    if (text->len == 0)
+    if (text->len == 0) {
         return false;
+    }
     end = memchr(text->base, '\n', text->len);
     *line = *text;
-    if (end != NULL)
+    if (end != NULL) {
         line->len = (size_t)(end - text->base);
+    }
     text->base += line->len + (end != NULL);
     text->len -= line->len + (end != NULL);
     return true;
@@ -142,10 +150,12 @@ static bool take_word(struct slice *line, struct slice *word)
         line->base++;
         line->len--;
     }
-    if (line->len == 0 || *line->base == '#')
+    if (line->len == 0 || *line->base == '#') {
         return false;
-    while (len < line->len && !is_blank(line->base[len]))
+    }
+    while (len < line->len && !is_blank(line->base[len])) {
         len++;
+    }
     *word = (struct slice){ line->base, len };
     line->base += len;
     line->len -= len;
@@ -162,13 +172,16 @@ static bool count_rows(struct slice text, size_t *count, unsigned *line_number)
     *line_number = 0;
     while (take_line(&text, &line)) {
         ++*line_number;
-        if (!take_word(&line, &word))
+        if (!take_word(&line, &word)) {
             continue;
-        if (!is_type(word))
+        }
+        if (!is_type(word)) {
             return false;
+        }
         while (take_word(&line, &word)) {
-            if (!is_token(word))
+            if (!is_token(word)) {
                 return false;
+            }
             ++*count;
         }
     }
@@ -194,14 +207,16 @@ static void fill_rows(struct mime_table *table, struct slice source)
     while (take_line(&rest, &line)) {
         const char *type;
 
-        if (!take_word(&line, &word))
+        if (!take_word(&line, &word)) {
             continue;
+        }
         type = end_word(table->text, source, word);
         while (take_word(&line, &word)) {
             char *extension = end_word(table->text, source, word);
 
-            for (char *byte = extension; *byte != '\0'; byte++)
+            for (char *byte = extension; *byte != '\0'; byte++) {
                 *byte = (char)lower(*byte);
+            }
             table->rows[table->count++] =
                 (struct mime_row){ .extension = extension, .type = type };
         }
@@ -215,8 +230,9 @@ static int compare_rows(const void *left, const void *right)
     const struct mime_row *b = right;
     int order = strcmp(a->extension, b->extension);
 
-    if (order != 0)
+    if (order != 0) {
         return order;
+    }
     return a->extension < b->extension ? -1 : a->extension > b->extension;
 }
 
@@ -227,8 +243,9 @@ static void drop_overridden(struct mime_table *table)
 
     for (size_t i = 0; i < table->count; i++) {
         if (i + 1 < table->count &&
-            strcmp(table->rows[i].extension, table->rows[i + 1].extension) == 0)
+            strcmp(table->rows[i].extension, table->rows[i + 1].extension) == 0) {
             continue;
+        }
         table->rows[kept++] = table->rows[i];
     }
     table->count = kept;
@@ -239,22 +256,26 @@ struct mime_table *mime_table_parse(struct slice text, unsigned *bad_line)
     struct mime_table *table;
     size_t count;
 
-    if (!count_rows(text, &count, bad_line))
+    if (!count_rows(text, &count, bad_line)) {
         return NULL;
+    }
     *bad_line = 0;
-    if (count > (SIZE_MAX - sizeof(*table)) / sizeof(table->rows[0]))
+    if (count > (SIZE_MAX - sizeof(*table)) / sizeof(table->rows[0])) {
         return NULL;
+    }
     table = malloc(sizeof(*table) + count * sizeof(table->rows[0]));
-    if (table == NULL)
+    if (table == NULL) {
         return NULL;
+    }
     table->count = 0;
     table->text = malloc(text.len + 1);
     if (table->text == NULL) {
         free(table);
         return NULL;
     }
-    if (text.len > 0)
+    if (text.len > 0) {
         memcpy(table->text, text.base, text.len);
+    }
     fill_rows(table, text);
     qsort(table->rows, table->count, sizeof(table->rows[0]), compare_rows);
     drop_overridden(table);
@@ -263,8 +284,9 @@ struct mime_table *mime_table_parse(struct slice text, unsigned *bad_line)
 
 void mime_table_free(struct mime_table *table)
 {
-    if (table == NULL)
+    if (table == NULL) {
         return;
+    }
     free(table->text);
     free(table);
 }

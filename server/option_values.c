@@ -26,11 +26,13 @@ static bool read_digits(const char **text, uint64_t *value)
         uint64_t digit = (uint64_t)(*at - '0');
 
         if (__builtin_mul_overflow(*value, 10, value) ||
-            __builtin_add_overflow(*value, digit, value))
+            __builtin_add_overflow(*value, digit, value)) {
             return false;
+        }
     }
-    if (at == *text)
+    if (at == *text) {
         return false;
+    }
     *text = at;
     return true;
 }
@@ -43,22 +45,27 @@ static bool read_fraction(const char **text, uint64_t *numerator, uint64_t *deno
 
     *numerator = 0;
     *denominator = 1;
-    if (**text != '.')
+    if (**text != '.') {
         return true;
+    }
     start = ++*text;
-    if (!read_digits(text, numerator) || *text - start > DIGITS_MOST)
+    if (!read_digits(text, numerator) || *text - start > DIGITS_MOST) {
         return false;
-    for (; start < *text; start++)
+    }
+    for (; start < *text; start++) {
         *denominator *= 10;
+    }
     return true;
 }
 
 /* NULL: no such unit. */
 static const struct unit *find_unit(const struct unit *units, const char *name)
 {
-    for (; units->name != NULL; units++)
-        if (strcmp(units->name, name) == 0)
+    for (; units->name != NULL; units++) {
+        if (strcmp(units->name, name) == 0) {
             return units;
+        }
+    }
     return NULL;
 }
 
@@ -68,14 +75,17 @@ static int parse_scaled(const struct unit *units, const char *text, uint64_t *va
     const struct unit *unit;
     uint64_t whole, numerator, denominator;
 
-    if (!read_digits(&text, &whole) || !read_fraction(&text, &numerator, &denominator))
+    if (!read_digits(&text, &whole) || !read_fraction(&text, &numerator, &denominator)) {
         return -EINVAL;
+    }
     unit = find_unit(units, text);
-    if (unit == NULL || numerator * unit->factor % denominator != 0)
+    if (unit == NULL || numerator * unit->factor % denominator != 0) {
         return -EINVAL;
+    }
     if (__builtin_mul_overflow(whole, unit->factor, value) ||
-        __builtin_add_overflow(*value, numerator * unit->factor / denominator, value))
+        __builtin_add_overflow(*value, numerator * unit->factor / denominator, value)) {
         return -EINVAL;
+    }
     return 0;
 }
 
@@ -88,8 +98,9 @@ int option_parse_number(const struct option_row *row, void *field, const char *t
 {
     uint64_t value;
 
-    if (!read_digits(&text, &value) || *text != '\0' || !in_range(row, value))
+    if (!read_digits(&text, &value) || *text != '\0' || !in_range(row, value)) {
         return -EINVAL;
+    }
     *(unsigned *)field = (unsigned)value;
     return 0;
 }
@@ -101,8 +112,9 @@ int option_parse_time(const struct option_row *row, void *field, const char *tex
                                          { "h", 3600 * 1000 }, { NULL, 0 } };
     uint64_t value;
 
-    if (parse_scaled(units, text, &value) < 0 || !in_range(row, value))
+    if (parse_scaled(units, text, &value) < 0 || !in_range(row, value)) {
         return -EINVAL;
+    }
     *(uint64_t *)field = value;
     return 0;
 }
@@ -115,8 +127,9 @@ int option_parse_size(const struct option_row *row, void *field, const char *tex
                                          { "g", 1 << 30 }, { NULL, 0 } };
     uint64_t value;
 
-    if (parse_scaled(units, text, &value) < 0 || !in_range(row, value))
+    if (parse_scaled(units, text, &value) < 0 || !in_range(row, value)) {
         return -EINVAL;
+    }
     *(uint64_t *)field = value;
     return 0;
 }
@@ -124,8 +137,9 @@ int option_parse_size(const struct option_row *row, void *field, const char *tex
 int option_parse_flag(const struct option_row *row, void *field, const char *text)
 {
     (void)row;
-    if (strcmp(text, "1") != 0 && strcmp(text, "0") != 0 && *text != '\0')
+    if (strcmp(text, "1") != 0 && strcmp(text, "0") != 0 && *text != '\0') {
         return -EINVAL;
+    }
     *(bool *)field = *text == '1';
     return 0;
 }
@@ -133,8 +147,9 @@ int option_parse_flag(const struct option_row *row, void *field, const char *tex
 int option_parse_text(const struct option_row *row, void *field, const char *text)
 {
     (void)row;
-    if (*text == '\0')
+    if (*text == '\0') {
         return -EINVAL;
+    }
     *(const char **)field = text;
     return 0;
 }
@@ -145,10 +160,12 @@ int option_parse_file_names(const struct option_row *row, void *field, const cha
     size_t len = strlen(text);
 
     (void)row;
-    if (strchr(text, '/') != NULL || strstr(text, ",,") != NULL)
+    if (strchr(text, '/') != NULL || strstr(text, ",,") != NULL) {
         return -EINVAL;
-    if (len > 0 && (text[0] == ',' || text[len - 1] == ','))
+    }
+    if (len > 0 && (text[0] == ',' || text[len - 1] == ',')) {
         return -EINVAL;
+    }
     *(const char **)field = text;
     return 0;
 }
@@ -156,8 +173,9 @@ int option_parse_file_names(const struct option_row *row, void *field, const cha
 int option_parse_choice(const struct option_row *row, void *field, const char *text)
 {
     for (unsigned i = 0; row->choices[i] != NULL; i++) {
-        if (strcmp(row->choices[i], text) != 0)
+        if (strcmp(row->choices[i], text) != 0) {
             continue;
+        }
         *(unsigned *)field = i;
         return 0;
     }
@@ -169,10 +187,12 @@ int option_parse_bind(const struct option_row *row, void *field, const char *tex
     struct option_list *list = field;
     struct bind_address address;
 
-    if (bind_address_parse(&address, text, 0) < 0)
+    if (bind_address_parse(&address, text, 0) < 0) {
         return -EINVAL;
-    if (list->count == row->most)
+    }
+    if (list->count == row->most) {
         return -E2BIG;
+    }
     list->values[list->count++] = text;
     return 0;
 }

@@ -51,11 +51,13 @@ static void build_getopt_tables(struct getopt_tables *tables)
             .has_arg = takes_value ? with_value : no_argument,
             .val = LONG_BASE + (int)i,
         };
-        if (row->letter == 0)
+        if (row->letter == 0) {
             continue;
+        }
         *letter++ = row->letter;
-        if (takes_value)
+        if (takes_value) {
             *letter++ = ':';
+        }
     }
 }
 
@@ -65,8 +67,9 @@ static const struct option_row *find_row(int value)
     for (size_t i = 0; options_table[i].name != NULL; i++) {
         const struct option_row *row = &options_table[i];
 
-        if (value == LONG_BASE + (int)i || (value != 0 && value == row->letter))
+        if (value == LONG_BASE + (int)i || (value != 0 && value == row->letter)) {
             return row;
+        }
     }
     return NULL;
 }
@@ -76,8 +79,9 @@ static void environment_name(const struct option_row *row, char name[NAME_MAX_LE
     size_t len = (size_t)snprintf(name, NAME_MAX_LEN, "TETRAD_%s", row->name);
 
     assert(len < NAME_MAX_LEN);
-    for (size_t i = 0; i < len; i++)
+    for (size_t i = 0; i < len; i++) {
         name[i] = name[i] == '-' ? '_' : (char)toupper((unsigned char)name[i]);
+    }
 }
 
 /* Where a value came from, for the error line: "--port '70000'", "TETRAD_PORT='70000'".
@@ -103,19 +107,21 @@ static bool store(struct parsing *parsing, const struct option_row *row, const c
     int result = row->parse(row, field, text);
     char reason[128];
 
-    if (result == 0)
+    if (result == 0) {
         return true;
-    if (result == -E2BIG)
+    }
+    if (result == -E2BIG) {
         snprintf(reason, sizeof(reason), "more than %" PRIu64 " values", row->most);
-    else if (result == -EMSGSIZE)
+    } else if (result == -EMSGSIZE) {
         snprintf(reason, sizeof(reason), "too long together with those before it");
-    else if (result == -EPERM)
+    } else if (result == -EPERM) {
         snprintf(reason, sizeof(reason), "the server itself decides on this");
-    else if (row->expected != NULL)
+    } else if (row->expected != NULL) {
         snprintf(reason, sizeof(reason), "expected %s", row->expected);
-    else
+    } else {
         snprintf(reason, sizeof(reason), "expected a number from %" PRIu64 " to %" PRIu64,
                  row->least, row->most);
+    }
     refuse(parsing, source, text, reason);
     return false;
 }
@@ -127,29 +133,33 @@ static void refuse_unknown(struct parsing *parsing, int result, char **argv)
     const char *word = argv[optind - 1];
     const struct option_row *row = find_row(optopt);
 
-    if (result == ':' && row != NULL)
+    if (result == ':' && row != NULL) {
         snprintf(parsing->error, parsing->error_room, "--%s: a value is missing (%s)",
                  row->name, row->argument);
-    else if (row != NULL)
+    } else if (row != NULL) {
         snprintf(parsing->error, parsing->error_room, "%.100s: --%s takes no value", word,
                  row->name);
-    else if (optopt == 0)
+    } else if (optopt == 0) {
         snprintf(parsing->error, parsing->error_room,
                  "%.100s: unknown or ambiguous option; see --help", word);
-    else
+    } else {
         snprintf(parsing->error, parsing->error_room, "-%c: unknown option; see --help",
                  optopt);
+    }
 }
 
 /* The option that asks for something else than serving; OPTIONS_RUN: none did. */
 static enum options_result asked_for(const struct options *options)
 {
-    if (options->help)
+    if (options->help) {
         return OPTIONS_HELP;
-    if (options->version)
+    }
+    if (options->version) {
         return OPTIONS_VERSION;
-    if (options->list_models)
+    }
+    if (options->list_models) {
         return OPTIONS_LIST_MODELS;
+    }
     return OPTIONS_RUN;
 }
 
@@ -157,8 +167,9 @@ static enum options_result asked_for(const struct options *options)
 static enum options_result take_root(struct parsing *parsing, int argc, char **argv)
 {
     parsing->options->root = ".";
-    if (optind == argc)
+    if (optind == argc) {
         return OPTIONS_RUN;
+    }
     if (argc - optind > 1) {
         snprintf(parsing->error, parsing->error_room,
                  "'%.100s': one directory only, and '%.100s' is given already",
@@ -176,8 +187,9 @@ static enum options_result take_root(struct parsing *parsing, int argc, char **a
 /* What the command line says for a row. */
 static const char *value_of(const struct option_row *row)
 {
-    if (row->argument == NULL)
+    if (row->argument == NULL) {
         return "1";
+    }
     return optarg != NULL ? optarg : row->implied;
 }
 
@@ -195,15 +207,17 @@ static enum options_result take_command_line(struct parsing *parsing, int argc,
         const struct option_row *row = find_row(result);
         char name[NAME_MAX_LEN];
 
-        if (result == -1)
+        if (result == -1) {
             return take_root(parsing, argc, argv);
+        }
         if (row == NULL) {
             refuse_unknown(parsing, result, argv);
             return OPTIONS_ERROR;
         }
         snprintf(name, sizeof(name), "--%s", row->name);
-        if (!store(parsing, row, value_of(row), (struct source){ name, ' ' }))
+        if (!store(parsing, row, value_of(row), (struct source){ name, ' ' })) {
             return OPTIONS_ERROR;
+        }
         parsing->given[row - options_table] = true;
     }
     return asked_for(parsing->options);
@@ -224,9 +238,11 @@ static bool store_lines(struct parsing *parsing, const struct option_row *row,
         return false;
     }
     for (char *line = strtok_r(list->lines, "\n", &rest); line != NULL;
-         line = strtok_r(NULL, "\n", &rest))
-        if (!store(parsing, row, line, source))
+         line = strtok_r(NULL, "\n", &rest)) {
+        if (!store(parsing, row, line, source)) {
             return false;
+        }
+    }
     return true;
 }
 
@@ -238,11 +254,13 @@ static bool take_elsewhere(struct parsing *parsing, const struct option_row *row
 
     environment_name(row, name);
     text = getenv(name);
-    if (text != NULL && !row->repeatable)
+    if (text != NULL && !row->repeatable) {
         return store(parsing, row, text, (struct source){ name, '=' });
+    }
     /* An empty list is as good as none: the default holds. */
-    if (text != NULL && text[strspn(text, "\n")] != '\0')
+    if (text != NULL && text[strspn(text, "\n")] != '\0') {
         return store_lines(parsing, row, text, (struct source){ name, '=' });
+    }
     return row->initial == NULL ||
            store(parsing, row, row->initial, (struct source){ name, '=' });
 }
@@ -254,11 +272,13 @@ static unsigned usable_cpus(void)
     cpu_set_t cpus[8]; /* 8192 CPUs, the most that Linux can be built for */
     int count;
 
-    if (sched_getaffinity(0, sizeof(cpus), cpus) < 0)
+    if (sched_getaffinity(0, sizeof(cpus), cpus) < 0) {
         return 1;
+    }
     count = CPU_COUNT_S(sizeof(cpus), cpus);
-    if (count > OPTIONS_WORKERS_MAX)
+    if (count > OPTIONS_WORKERS_MAX) {
         return OPTIONS_WORKERS_MAX;
+    }
     return count < 1 ? 1 : (unsigned)count;
 }
 
@@ -270,13 +290,17 @@ enum options_result options_parse(struct options *options, int argc, char **argv
 
     memset(options, 0, sizeof(*options));
     result = take_command_line(&parsing, argc, argv);
-    if (result != OPTIONS_RUN)
+    if (result != OPTIONS_RUN) {
         return result;
-    for (size_t i = 0; options_table[i].name != NULL; i++)
-        if (!parsing.given[i] && !take_elsewhere(&parsing, &options_table[i]))
+    }
+    for (size_t i = 0; options_table[i].name != NULL; i++) {
+        if (!parsing.given[i] && !take_elsewhere(&parsing, &options_table[i])) {
             return OPTIONS_ERROR;
-    if (options->workers == 0)
+        }
+    }
+    if (options->workers == 0) {
         options->workers = usable_cpus();
+    }
     return asked_for(options);
 }
 
@@ -285,8 +309,9 @@ void options_free(struct options *options)
     for (const struct option_row *row = options_table; row->name != NULL; row++) {
         struct option_list *list;
 
-        if (!row->repeatable)
+        if (!row->repeatable) {
             continue;
+        }
         list = (struct option_list *)((char *)options + row->offset);
         free(list->lines);
         list->lines = NULL;
@@ -318,8 +343,9 @@ static void print_option(FILE *to, const struct option_row *row)
         row->implied != NULL ? "]" : "");
 
     fprintf(to, "  %-*s", HELP_COLUMN - 2, name);
-    if (len >= HELP_COLUMN - 2)
+    if (len >= HELP_COLUMN - 2) {
         fprintf(to, "\n%*s", HELP_COLUMN, "");
+    }
     for (const char *word = row->help; *word != '\0';) {
         size_t word_len = strcspn(word, " ");
 
@@ -339,8 +365,9 @@ void options_print_help(FILE *to)
     fputs("Usage: tetrad [options] [DIR]\n"
           "Serves the files in DIR (default: the current directory) over HTTP.\n\n",
           to);
-    for (const struct option_row *row = options_table; row->name != NULL; row++)
+    for (const struct option_row *row = options_table; row->name != NULL; row++) {
         print_option(to, row);
+    }
     fputs(
         "\nTIME is a number with ms, s, m or h; without a unit, seconds.\n"
         "Every option is also a variable of the environment: TETRAD_MAX_CONNECTIONS is\n"

@@ -24,12 +24,14 @@ void pool_policy_init(struct pool_policy *policy, unsigned ready, unsigned limit
 unsigned pool_policy_start(struct pool_policy *policy, unsigned total, unsigned idle,
                            uint64_t now_ms)
 {
-    if (now_ms < policy->resume_ms || total >= policy->limit || idle >= policy->ready)
+    if (now_ms < policy->resume_ms || total >= policy->limit || idle >= policy->ready) {
         return 0;
+    }
     unsigned wanted = policy->ready - idle;
     if (idle == 0) {
-        if (now_ms - policy->shortage_ms > POOL_CALM_MS)
+        if (now_ms - policy->shortage_ms > POOL_CALM_MS) {
             policy->step = policy->ready;
+        }
         wanted = policy->step > wanted ? policy->step : wanted;
         policy->shortage_ms = now_ms;
         policy->step = smaller(policy->step * 2, POOL_STEP_MAX);
@@ -40,8 +42,9 @@ unsigned pool_policy_start(struct pool_policy *policy, unsigned total, unsigned 
 unsigned pool_policy_retire(struct pool_policy *policy, unsigned idle, uint64_t now_ms)
 {
     policy->window_idle = smaller(policy->window_idle, idle);
-    if (now_ms - policy->window_ms < POOL_WINDOW_MS)
+    if (now_ms - policy->window_ms < POOL_WINDOW_MS) {
         return 0;
+    }
     unsigned unused = policy->window_idle;
     policy->window_ms = now_ms;
     policy->window_idle = idle;
@@ -50,11 +53,13 @@ unsigned pool_policy_retire(struct pool_policy *policy, unsigned idle, uint64_t 
 
 void pool_policy_failed(struct pool_policy *policy, uint64_t now_ms)
 {
-    if (now_ms - policy->failed_ms > 2 * POOL_BACKOFF_MAX_MS)
+    if (now_ms - policy->failed_ms > 2 * POOL_BACKOFF_MAX_MS) {
         policy->failures = 0;
+    }
     uint64_t pause_ms = (uint64_t)POOL_BACKOFF_MS << smaller(policy->failures, 16);
-    if (pause_ms > POOL_BACKOFF_MAX_MS)
+    if (pause_ms > POOL_BACKOFF_MAX_MS) {
         pause_ms = POOL_BACKOFF_MAX_MS;
+    }
     policy->failures++;
     policy->failed_ms = now_ms;
     policy->resume_ms = now_ms + pause_ms;
@@ -69,7 +74,8 @@ void pool_policy_worked(struct pool_policy *policy)
 bool pool_policy_full(const struct pool_policy *policy, unsigned total, unsigned idle,
                       uint64_t now_ms)
 {
-    if (idle > 0)
+    if (idle > 0) {
         return false;
+    }
     return total >= policy->limit || (now_ms < policy->resume_ms && total > 0);
 }

@@ -13,15 +13,18 @@ static size_t tag_len(struct slice text)
 {
     size_t i = text.len >= 2 && text.base[0] == 'W' && text.base[1] == '/' ? 2 : 0;
 
-    if (i >= text.len || text.base[i] != '"')
+    if (i >= text.len || text.base[i] != '"') {
         return 0;
+    }
     for (i++; i < text.len; i++) {
         unsigned char byte = (unsigned char)text.base[i];
 
-        if (byte == '"')
+        if (byte == '"') {
             return i + 1;
-        if (byte <= 0x20 || byte == 0x7f)
+        }
+        if (byte <= 0x20 || byte == 0x7f) {
             return 0;
+        }
     }
     return 0;
 }
@@ -37,16 +40,20 @@ static bool take_member(struct slice *list, struct slice *member)
         list->base++;
         list->len--;
     }
-    if (list->len == 0)
+    if (list->len == 0) {
         return false;
+    }
     len = tag_len(*list);
-    while (len < list->len && list->base[len] != ',')
+    while (len < list->len && list->base[len] != ',') {
         len++;
+    }
     *member = (struct slice){ list->base, len };
     list->base += len;
     list->len -= len;
-    while (member->base[member->len - 1] == ' ' || member->base[member->len - 1] == '\t')
+    while (member->base[member->len - 1] == ' ' ||
+           member->base[member->len - 1] == '\t') {
         member->len--;
+    }
     return true;
 }
 
@@ -70,11 +77,13 @@ static bool any_tag_matches(const struct request *request, enum field_id id,
     struct slice list, member;
 
     while (request_field_next(request, id, &cursor, &list)) {
-        if (slice_equal(list, SLICE("*")))
+        if (slice_equal(list, SLICE("*"))) {
             return true;
+        }
         while (take_member(&list, &member)) {
-            if (tag_matches(member, etag, comparison))
+            if (tag_matches(member, etag, comparison)) {
                 return true;
+            }
         }
     }
     return false;
@@ -95,16 +104,18 @@ enum precondition_result precondition_evaluate(const struct request *request,
     int64_t date;
 
     if (request_has(request, FIELD_IF_MATCH)) {
-        if (!any_tag_matches(request, FIELD_IF_MATCH, validators->etag, TAG_STRONG))
+        if (!any_tag_matches(request, FIELD_IF_MATCH, validators->etag, TAG_STRONG)) {
             return PRECONDITION_FAILED;
+        }
     } else if (validators->has_mtime &&
                date_of(request, FIELD_IF_UNMODIFIED_SINCE, now, &date) &&
                validators->mtime > date) {
         return PRECONDITION_FAILED;
     }
     if (request_has(request, FIELD_IF_NONE_MATCH)) {
-        if (any_tag_matches(request, FIELD_IF_NONE_MATCH, validators->etag, TAG_WEAK))
+        if (any_tag_matches(request, FIELD_IF_NONE_MATCH, validators->etag, TAG_WEAK)) {
             return PRECONDITION_NOT_MODIFIED;
+        }
     } else if (validators->has_mtime &&
                date_of(request, FIELD_IF_MODIFIED_SINCE, now, &date) &&
                validators->mtime <= date) {
@@ -121,15 +132,19 @@ bool precondition_range_applies(const struct request *request,
     struct slice value;
     int64_t date;
 
-    if (request_field_count(request, FIELD_RANGE) != 1)
+    if (request_field_count(request, FIELD_RANGE) != 1) {
         return false;
-    if (!request_has(request, FIELD_IF_RANGE))
+    }
+    if (!request_has(request, FIELD_IF_RANGE)) {
         return true;
-    if (request_field_count(request, FIELD_IF_RANGE) != 1)
+    }
+    if (request_field_count(request, FIELD_IF_RANGE) != 1) {
         return false;
+    }
     value = request_field(request, FIELD_IF_RANGE);
-    if (value.len > 0 && tag_len(value) == value.len)
+    if (value.len > 0 && tag_len(value) == value.len) {
         return tag_matches(value, validators->etag, TAG_STRONG);
+    }
     return validators->has_mtime && http_date_parse(value, now, &date) &&
            date == validators->mtime;
 }

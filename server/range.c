@@ -37,8 +37,9 @@ static void skip(struct slice *text, size_t len)
 
 static void skip_ows(struct slice *text)
 {
-    while (text->len > 0 && is_ows(*text->base))
+    while (text->len > 0 && is_ows(*text->base)) {
         skip(text, 1);
+    }
 }
 
 /* Takes the digits at the start, without leading zeros. False if there are none. */
@@ -47,10 +48,12 @@ static bool take_digits(struct slice *text, struct slice *digits)
     size_t len = 0;
     size_t zeros = 0;
 
-    while (len < text->len && text->base[len] >= '0' && text->base[len] <= '9')
+    while (len < text->len && text->base[len] >= '0' && text->base[len] <= '9') {
         len++;
-    while (zeros < len && text->base[zeros] == '0')
+    }
+    while (zeros < len && text->base[zeros] == '0') {
         zeros++;
+    }
     *digits = (struct slice){ text->base + zeros, len - zeros };
     skip(text, len);
     return len > 0;
@@ -59,8 +62,9 @@ static bool take_digits(struct slice *text, struct slice *digits)
 /* Compares numbers of any length. */
 static bool digits_less(struct slice a, struct slice b)
 {
-    if (a.len != b.len)
+    if (a.len != b.len) {
         return a.len < b.len;
+    }
     return a.len > 0 && memcmp(a.base, b.base, a.len) < 0;
 }
 
@@ -72,8 +76,9 @@ static uint64_t digits_value(struct slice digits)
     for (size_t i = 0; i < digits.len; i++) {
         uint64_t digit = (uint64_t)(digits.base[i] - '0');
 
-        if (value > (UINT64_MAX - digit) / 10)
+        if (value > (UINT64_MAX - digit) / 10) {
             return UINT64_MAX;
+        }
         value = value * 10 + digit;
     }
     return value;
@@ -86,13 +91,16 @@ static enum spec_result take_suffix(struct slice *text, uint64_t size,
     struct slice digits;
     uint64_t len;
 
-    if (!take_digits(text, &digits))
+    if (!take_digits(text, &digits)) {
         return SPEC_MALFORMED;
+    }
     len = digits_value(digits);
-    if (len == 0)
+    if (len == 0) {
         return SPEC_UNSATISFIABLE;
-    if (size == 0)
+    }
+    if (size == 0) {
         return SPEC_WHOLE_OF_NOTHING;
+    }
     range->first = len >= size ? 0 : size - len;
     range->last = size - 1;
     return SPEC_SATISFIABLE;
@@ -109,18 +117,22 @@ static enum spec_result take_spec(struct slice *text, uint64_t size,
         skip(text, 1);
         return take_suffix(text, size, range);
     }
-    if (!take_digits(text, &first) || text->len == 0 || *text->base != '-')
+    if (!take_digits(text, &first) || text->len == 0 || *text->base != '-') {
         return SPEC_MALFORMED;
+    }
     skip(text, 1);
     has_last = take_digits(text, &last);
-    if (has_last && digits_less(last, first))
+    if (has_last && digits_less(last, first)) {
         return SPEC_MALFORMED;
+    }
     range->first = digits_value(first);
-    if (range->first >= size)
+    if (range->first >= size) {
         return SPEC_UNSATISFIABLE;
+    }
     range->last = has_last ? digits_value(last) : size - 1;
-    if (range->last >= size)
+    if (range->last >= size) {
         range->last = size - 1;
+    }
     return SPEC_SATISFIABLE;
 }
 
@@ -132,10 +144,12 @@ static bool ranges_meet(const struct byte_range *a, const struct byte_range *b)
 
 static void range_extend(struct byte_range *range, const struct byte_range *by)
 {
-    if (by->first < range->first)
+    if (by->first < range->first) {
         range->first = by->first;
-    if (by->last > range->last)
+    }
+    if (by->last > range->last) {
         range->last = by->last;
+    }
 }
 
 /* Joins all that the new range meets into the earliest of them, or appends it. Those kept
@@ -160,10 +174,12 @@ static bool set_add(struct range_set *set, struct byte_range range)
         kept++;
     }
     set->count = kept;
-    if (home != NULL)
+    if (home != NULL) {
         return true;
-    if (set->count == RANGES_KEPT_MAX)
+    }
+    if (set->count == RANGES_KEPT_MAX) {
         return false;
+    }
     set->ranges[set->count++] = range;
     return true;
 }
@@ -187,11 +203,13 @@ static bool take_start(struct slice *text)
 {
     static const struct slice unit = { "bytes=", 6 };
 
-    if (text->len <= unit.len || strncasecmp(text->base, unit.base, unit.len) != 0)
+    if (text->len <= unit.len || strncasecmp(text->base, unit.base, unit.len) != 0) {
         return false;
+    }
     skip(text, unit.len);
-    if (is_ows(*text->base) || *text->base == ',')
+    if (is_ows(*text->base) || *text->base == ',') {
         return take_commas(text) && text->len > 0;
+    }
     return true;
 }
 
@@ -205,8 +223,9 @@ enum range_result range_parse(struct slice value, uint64_t size,
 
     set.count = 0;
     *count = 0;
-    if (!take_start(&value))
+    if (!take_start(&value)) {
         return RANGE_IGNORED;
+    }
     while (value.len > 0) {
         struct byte_range range;
 
@@ -222,13 +241,16 @@ enum range_result range_parse(struct slice value, uint64_t size,
             ignored = !set_add(&set, range) || ignored;
             break;
         }
-        if (value.len > 0 && !take_commas(&value))
+        if (value.len > 0 && !take_commas(&value)) {
             return RANGE_IGNORED;
+        }
     }
-    if (ignored || set.count > RANGES_MAX)
+    if (ignored || set.count > RANGES_MAX) {
         return RANGE_IGNORED;
-    if (set.count == 0)
+    }
+    if (set.count == 0) {
         return RANGE_UNSATISFIABLE;
+    }
     memcpy(ranges, set.ranges, set.count * sizeof(set.ranges[0]));
     *count = set.count;
     return RANGE_SATISFIABLE;

@@ -36,8 +36,9 @@ struct refuser *refuser_open(const struct server *server)
 {
     struct refuser *refuser = calloc(1, sizeof(*refuser));
 
-    if (refuser == NULL)
+    if (refuser == NULL) {
         return NULL;
+    }
     refuser->listener = server->listener;
     refuser->worker = worker_open(server, WORKER_COOPERATIVE, WORKER_OWN_CACHE);
     if (refuser->worker == NULL) {
@@ -89,10 +90,12 @@ static unsigned find_place(const struct refuser *refuser, uint64_t *from_ms)
 
     *from_ms = 0;
     for (unsigned i = 0; i < REFUSER_MAX; i++) {
-        if (refuser->places[i].conn == NULL)
+        if (refuser->places[i].conn == NULL) {
             return i;
-        if (refuser->places[i].accepted_ms < refuser->places[oldest].accepted_ms)
+        }
+        if (refuser->places[i].accepted_ms < refuser->places[oldest].accepted_ms) {
             oldest = i;
+        }
     }
     *from_ms = refuser->places[oldest].accepted_ms + REFUSER_HOLD_MS;
     return oldest;
@@ -120,8 +123,9 @@ unsigned refuser_pollfds(struct refuser *refuser, struct pollfd *fds, bool accep
     refuser->listeners_polled = count;
     for (unsigned i = 0; i < REFUSER_MAX; i++) {
         const struct refused *place = &refuser->places[i];
-        if (place->conn == NULL)
+        if (place->conn == NULL) {
             continue;
+        }
         refuser->polled[count - refuser->listeners_polled] = (unsigned char)i;
         fds[count++] = (struct pollfd){ .fd = place->socket.fd, .events = place->events };
     }
@@ -134,14 +138,16 @@ uint64_t refuser_deadline(const struct refuser *refuser, bool accepting)
 
     for (unsigned i = 0; i < REFUSER_MAX; i++) {
         const struct refused *place = &refuser->places[i];
-        if (place->conn == NULL)
+        if (place->conn == NULL) {
             continue;
+        }
         uint64_t due_ms = place->events == 0 ? 0 : conn_deadline(place->conn);
         first_ms = due_ms < first_ms ? due_ms : first_ms;
     }
     uint64_t from_ms = accept_from_ms(refuser);
-    if (accepting && from_ms > clock_now_ms() && from_ms < first_ms)
+    if (accepting && from_ms > clock_now_ms() && from_ms < first_ms) {
         first_ms = from_ms;
+    }
     return first_ms;
 }
 
@@ -151,15 +157,18 @@ bool refuser_step(struct refuser *refuser, const struct pollfd *fds, unsigned co
     unsigned listeners = refuser->listeners_polled;
     uint64_t now_ms = clock_now_ms();
 
-    for (unsigned i = 0; i < listeners; i++)
+    for (unsigned i = 0; i < listeners; i++) {
         waiting = waiting || fds[i].revents != 0;
+    }
     for (unsigned i = listeners; i < count; i++) {
         struct refused *place = &refuser->places[refuser->polled[i - listeners]];
         bool expired = now_ms >= conn_deadline(place->conn);
-        if (expired)
+        if (expired) {
             conn_expire(place->conn);
-        if (expired || fds[i].revents != 0 || place->events == 0)
+        }
+        if (expired || fds[i].revents != 0 || place->events == 0) {
             advance(refuser, place);
+        }
     }
     return waiting;
 }
@@ -188,14 +197,17 @@ static enum accept_result accept_now(struct listener *listener, unsigned i, int 
     int listening = listener_fd(listener, i);
     int flags = fcntl(listening, F_GETFL);
 
-    if (flags < 0)
+    if (flags < 0) {
         return ACCEPT_STOPPED;
+    }
     bool blocking = (flags & O_NONBLOCK) == 0;
-    if (blocking && fcntl(listening, F_SETFL, flags | O_NONBLOCK) != 0)
+    if (blocking && fcntl(listening, F_SETFL, flags | O_NONBLOCK) != 0) {
         return ACCEPT_STOPPED;
+    }
     enum accept_result result = listener_accept(listener, i, fd);
-    if (blocking)
+    if (blocking) {
         (void)fcntl(listening, F_SETFL, flags);
+    }
     return result;
 }
 
@@ -204,13 +216,15 @@ void refuser_accept(struct refuser *refuser)
     for (unsigned i = 0; i < listener_count(refuser->listener); i++) {
         uint64_t from_ms;
         struct refused *place = &refuser->places[find_place(refuser, &from_ms)];
-        if (clock_now_ms() < from_ms)
+        if (clock_now_ms() < from_ms) {
             return;
+        }
         int fd;
         switch (accept_now(refuser->listener, i, &fd)) {
         case ACCEPT_OK:
-            if (place->conn != NULL)
+            if (place->conn != NULL) {
                 release(refuser, place);
+            }
             refuse(refuser, place, fd);
             break;
         case ACCEPT_RETRY:
@@ -231,15 +245,17 @@ unsigned refuser_held(const struct refuser *refuser)
 void refuser_abandon(struct refuser *refuser)
 {
     for (unsigned i = 0; i < REFUSER_MAX; i++) {
-        if (refuser->places[i].conn != NULL)
+        if (refuser->places[i].conn != NULL) {
             release(refuser, &refuser->places[i]);
+        }
     }
 }
 
 void refuser_close(struct refuser *refuser)
 {
-    if (refuser == NULL)
+    if (refuser == NULL) {
         return;
+    }
     refuser_abandon(refuser);
     worker_close(refuser->worker);
     free(refuser);

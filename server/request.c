@@ -6,10 +6,12 @@ unsigned request_field_count(const struct request *request, enum field_id id)
 {
     unsigned count = 0;
 
-    if (!request_has(request, id))
+    if (!request_has(request, id)) {
         return 0;
-    for (unsigned i = 0; i < request->field_count; i++)
+    }
+    for (unsigned i = 0; i < request->field_count; i++) {
         count += request->fields[i].id == id;
+    }
     return count;
 }
 
@@ -25,8 +27,9 @@ struct slice request_field(const struct request *request, enum field_id id)
 bool request_field_next(const struct request *request, enum field_id id, unsigned *cursor,
                         struct slice *value)
 {
-    if (!request_has(request, id))
+    if (!request_has(request, id)) {
         return false;
+    }
     while (*cursor < request->field_count) {
         const struct request_field *field = &request->fields[(*cursor)++];
 
@@ -53,12 +56,13 @@ static size_t element_len(struct slice list)
     for (i = 0; i < list.len; i++) {
         char byte = list.base[i];
 
-        if (byte == '"')
+        if (byte == '"') {
             quoted = !quoted;
-        else if (byte == '\\' && quoted && i + 1 < list.len)
+        } else if (byte == '\\' && quoted && i + 1 < list.len) {
             i++;
-        else if (byte == ',' && !quoted)
+        } else if (byte == ',' && !quoted) {
             break;
+        }
     }
     return i;
 }
@@ -71,14 +75,16 @@ bool request_list_next(struct slice *list, struct slice *element)
         list->base++;
         list->len--;
     }
-    if (list->len == 0)
+    if (list->len == 0) {
         return false;
+    }
     len = element_len(*list);
     *element = (struct slice){ list->base, len };
     list->base += len;
     list->len -= len;
-    while (is_ows(element->base[element->len - 1]))
+    while (is_ows(element->base[element->len - 1])) {
         element->len--;
+    }
     return true;
 }
 
@@ -112,13 +118,15 @@ static const struct field_name names[NAME_LEN_MAX + 1][NAMES_PER_LEN] = {
 
 enum field_id request_field_id(struct slice name)
 {
-    if (name.len < NAME_LEN_MIN || name.len > NAME_LEN_MAX)
+    if (name.len < NAME_LEN_MIN || name.len > NAME_LEN_MAX) {
         return FIELD_OTHER;
+    }
     for (unsigned i = 0; i < NAMES_PER_LEN; i++) {
         const struct field_name *known = &names[name.len][i];
 
-        if (slice_equal_nocase(known->text, name))
+        if (slice_equal_nocase(known->text, name)) {
             return known->id;
+        }
     }
     return FIELD_OTHER;
 }

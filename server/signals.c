@@ -24,8 +24,9 @@ static void on_stop(int signal_number)
     ssize_t written;
 
     (void)signal_number;
-    if (atomic_exchange(&stopping, 1) != 0)
+    if (atomic_exchange(&stopping, 1) != 0) {
         _exit(1);
+    }
     written = write(stop_fd, &one, sizeof(one));
     (void)written; /* cannot fail: the count is far from full */
     errno = saved_errno;
@@ -55,8 +56,9 @@ int signals_open(void)
     sigset_t needed;
 
     stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (stop_fd < 0)
+    if (stop_fd < 0) {
         return -errno;
+    }
     atomic_store(&stopping, 0);
     handle(SIGPIPE, SIG_IGN);
     /* A log that reaches a limit of the file size is a write that fails, no more. */

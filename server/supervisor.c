@@ -46,15 +46,17 @@ struct supervisor *supervisor_open(const struct server *server,
 {
     struct supervisor *supervisor = calloc(1, sizeof(*supervisor));
 
-    if (supervisor == NULL)
+    if (supervisor == NULL) {
         return NULL;
+    }
     supervisor->server = server;
     supervisor->ops = ops;
     supervisor->pool = pool;
     supervisor->reap_fd = reap_fd;
     supervisor->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (supervisor->wake_fd < 0)
+    if (supervisor->wake_fd < 0) {
         goto out;
+    }
     supervisor->refuser = refuser_open(server);
     if (supervisor->refuser == NULL) {
         errno = ENOMEM;
@@ -77,8 +79,9 @@ static int start_some(struct supervisor *supervisor, unsigned count)
 {
     for (; count > 0; count--) {
         int result = supervisor->ops->start(supervisor->pool);
-        if (result != 0)
+        if (result != 0) {
             return result;
+        }
         supervisor->total++;
     }
     return 0;
@@ -90,20 +93,24 @@ static void adjust(struct supervisor *supervisor)
     unsigned idle = supervisor->ops->idle(supervisor->pool);
     unsigned surplus = pool_policy_retire(&supervisor->policy, idle, now_ms);
 
-    if (surplus > 0)
+    if (surplus > 0) {
         supervisor->ops->retire(supervisor->pool, surplus);
+    }
     unsigned wanted =
         pool_policy_start(&supervisor->policy, supervisor->total, idle, now_ms);
-    if (wanted == 0)
+    if (wanted == 0) {
         return;
+    }
     supervisor->ops->retire(supervisor->pool, 0);
     int result = start_some(supervisor, wanted);
-    if (result == 0)
+    if (result == 0) {
         return;
+    }
     pool_policy_failed(&supervisor->policy, now_ms);
-    if (log_allow(&supervisor->log_limit, now_ms))
+    if (log_allow(&supervisor->log_limit, now_ms)) {
         log_write(LOG_LEVEL_WARN, "no more than %u connections at once for now: %s",
                   supervisor->total, strerror(-result));
+    }
 }
 
 static void collect(struct supervisor *supervisor)
@@ -112,10 +119,11 @@ static void collect(struct supervisor *supervisor)
     unsigned ended = supervisor->ops->reap(supervisor->pool, &stillborn);
 
     supervisor->total -= ended;
-    if (ended > stillborn)
+    if (ended > stillborn) {
         pool_policy_worked(&supervisor->policy);
-    else if (stillborn > 0)
+    } else if (stillborn > 0) {
         pool_policy_failed(&supervisor->policy, clock_now_ms());
+    }
 }
 
 static bool is_full(struct supervisor *supervisor)
@@ -128,8 +136,9 @@ static int poll_timeout(uint64_t due_ms)
 {
     uint64_t now_ms = clock_now_ms();
 
-    if (due_ms <= now_ms)
+    if (due_ms <= now_ms) {
         return 0;
+    }
     return due_ms - now_ms < LOOK_MS ? (int)(due_ms - now_ms) : LOOK_MS;
 }
 
@@ -145,8 +154,9 @@ static void refuse(struct supervisor *supervisor)
         supervisor->refuse_ms = now_ms + PATIENCE_MS;
         return;
     }
-    for (int i = 0; i < AT_ONCE && is_full(supervisor); i++)
+    for (int i = 0; i < AT_ONCE && is_full(supervisor); i++) {
         refuser_accept(supervisor->refuser);
+    }
     supervisor->refuse_ms = 0;
 }
 
@@ -166,19 +176,24 @@ static bool await(struct supervisor *supervisor, bool full, uint64_t due_ms, int
     uint64_t refuser_ms = refuser_deadline(refuser, accepting);
     eventfd_t wakes;
 
-    if (full && supervisor->refuse_ms != 0 && supervisor->refuse_ms < due_ms)
+    if (full && supervisor->refuse_ms != 0 && supervisor->refuse_ms < due_ms) {
         due_ms = supervisor->refuse_ms;
-    if (refuser_ms < due_ms)
+    }
+    if (refuser_ms < due_ms) {
         due_ms = refuser_ms;
-    if (poll(fds, OWN_FDS + count, poll_timeout(due_ms)) < 0)
+    }
+    if (poll(fds, OWN_FDS + count, poll_timeout(due_ms)) < 0) {
         return false; /* EINTR: the next round asks again */
-    if (fds[1].revents != 0)
+    }
+    if (fds[1].revents != 0) {
         (void)eventfd_read(supervisor->wake_fd, &wakes);
+    }
     bool waiting = refuser_step(refuser, fds + OWN_FDS, count);
-    if (waiting)
+    if (waiting) {
         refuse(supervisor);
-    else if (accepting || !full)
+    } else if (accepting || !full) {
         supervisor->refuse_ms = 0;
+    }
     return fds[0].revents != 0;
 }
 
@@ -191,8 +206,9 @@ static void serve(struct supervisor *supervisor)
         adjust(supervisor);
         bool full = is_full(supervisor);
         uint64_t due_ms = UINT64_MAX;
-        if (supervisor->policy.resume_ms > clock_now_ms())
+        if (supervisor->policy.resume_ms > clock_now_ms()) {
             due_ms = supervisor->policy.resume_ms;
+        }
         stopped = await(supervisor, full, due_ms, supervisor->server->stop_fd);
     }
 }
@@ -254,10 +270,12 @@ void supervisor_in_child(struct supervisor *supervisor)
 
 void supervisor_close(struct supervisor *supervisor)
 {
-    if (supervisor == NULL)
+    if (supervisor == NULL) {
         return;
+    }
     refuser_close(supervisor->refuser);
-    if (supervisor->wake_fd >= 0)
+    if (supervisor->wake_fd >= 0) {
         close(supervisor->wake_fd);
+    }
     free(supervisor);
 }

@@ -16,16 +16,21 @@ enum {
 
 static unsigned byte_class(char byte)
 {
-    if (byte >= '0' && byte <= '9')
+    if (byte >= '0' && byte <= '9') {
         return BYTE_NAME | BYTE_HOST | BYTE_PATH | BYTE_DIGIT | BYTE_HEX;
-    if ((byte >= 'a' && byte <= 'f') || (byte >= 'A' && byte <= 'F'))
+    }
+    if ((byte >= 'a' && byte <= 'f') || (byte >= 'A' && byte <= 'F')) {
         return BYTE_NAME | BYTE_HOST | BYTE_PATH | BYTE_HEX;
-    if ((byte >= 'g' && byte <= 'z') || (byte >= 'G' && byte <= 'Z'))
+    }
+    if ((byte >= 'g' && byte <= 'z') || (byte >= 'G' && byte <= 'Z')) {
         return BYTE_NAME | BYTE_HOST | BYTE_PATH;
-    if (byte == '-' || byte == '.' || byte == '_')
+    }
+    if (byte == '-' || byte == '.' || byte == '_') {
         return BYTE_NAME | BYTE_HOST | BYTE_PATH;
-    if (byte != '\0' && strchr("~!$&'()*+,;=", byte) != NULL)
+    }
+    if (byte != '\0' && strchr("~!$&'()*+,;=", byte) != NULL) {
         return BYTE_NAME | BYTE_PATH;
+    }
     return byte == ':' || byte == '@' || byte == '/' ? BYTE_PATH : 0;
 }
 
@@ -83,19 +88,22 @@ static bool segment_decode(const struct path *path, struct slice raw,
         size_t used = 1;
 
         if (byte == '%') {
-            if (!is_escape(raw))
+            if (!is_escape(raw)) {
                 return false;
+            }
             byte = (char)(hex_value(raw.base[1]) << 4 | hex_value(raw.base[2]));
             used = 3;
         }
-        if (byte == '\0')
+        if (byte == '\0') {
             return false;
+        }
         segment->only_dots = segment->only_dots && byte == '.';
         segment->has_slash = segment->has_slash || byte == '/';
         /* One byte stays free for the final NUL. */
         segment->fits = segment->fits && path->room > at + segment->len + 1;
-        if (segment->fits)
+        if (segment->fits) {
             path->to[at + segment->len] = byte;
+        }
         segment->len++;
         raw.base += used;
         raw.len -= used;
@@ -109,8 +117,9 @@ static void path_push(struct path *path, const struct segment *segment)
         path->lost++;
         return;
     }
-    if (path->len > 0)
+    if (path->len > 0) {
         path->to[path->len] = '/';
+    }
     path->len = path_next(path) + segment->len;
 }
 
@@ -121,12 +130,15 @@ static bool path_pop(struct path *path)
         path->lost--;
         return true;
     }
-    if (path->len == 0)
+    if (path->len == 0) {
         return false;
-    while (path->len > 0 && path->to[path->len - 1] != '/')
+    }
+    while (path->len > 0 && path->to[path->len - 1] != '/') {
         path->len--;
-    if (path->len > 0)
+    }
+    if (path->len > 0) {
         path->len--;
+    }
     return true;
 }
 
@@ -136,8 +148,9 @@ static struct slice segment_take(struct slice *raw)
     size_t len = slash == NULL ? raw->len : (size_t)(slash - raw->base);
     struct slice segment = { raw->base, len };
 
-    if (slash != NULL)
+    if (slash != NULL) {
         len++;
+    }
     raw->base += len;
     raw->len -= len;
     return segment;
@@ -154,17 +167,21 @@ static enum target_result path_read(struct path *path, struct slice raw, bool *d
         struct slice text = segment_take(&raw);
         struct segment segment;
 
-        if (text.len == 0)
+        if (text.len == 0) {
             continue;
-        if (!segment_decode(path, text, &segment))
+        }
+        if (!segment_decode(path, text, &segment)) {
             return TARGET_MALFORMED;
-        if (segment.has_slash)
+        }
+        if (segment.has_slash) {
             result = TARGET_MISSING;
+        }
         *dots = segment.only_dots && segment.len <= 2;
-        if (!*dots)
+        if (!*dots) {
             path_push(path, &segment);
-        else if (segment.len == 2 && !path_pop(path))
+        } else if (segment.len == 2 && !path_pop(path)) {
             return TARGET_MALFORMED;
+        }
     }
     return path->lost > 0 ? TARGET_MISSING : result;
 }
@@ -177,14 +194,18 @@ enum target_result target_decode(struct slice raw, char *to, size_t room,
     bool dots = false;
 
     *target = (struct target){ 0 };
-    if (raw.len > 0 && raw.base[0] == '/')
+    if (raw.len > 0 && raw.base[0] == '/') {
         result = path_read(&path, raw, &dots);
-    if (result == TARGET_OK && room == 0)
+    }
+    if (result == TARGET_OK && room == 0) {
         result = TARGET_MISSING;
-    if (result != TARGET_OK)
+    }
+    if (result != TARGET_OK) {
         path.len = 0;
-    if (room > 0)
+    }
+    if (room > 0) {
         to[path.len] = '\0';
+    }
     if (result == TARGET_OK) {
         target->len = path.len;
         target->directory = path.len == 0 || dots || raw.base[raw.len - 1] == '/';
@@ -201,8 +222,9 @@ size_t target_encode(struct slice path, char *to, size_t room)
         unsigned char byte = (unsigned char)path.base[i];
         bool plain = byte_is(path.base[i], BYTE_PATH);
 
-        if (room - len < (plain ? 1 : 3))
+        if (room - len < (plain ? 1 : 3)) {
             return (size_t)-1;
+        }
         if (plain) {
             to[len++] = path.base[i];
             continue;
@@ -218,8 +240,9 @@ size_t target_encode(struct slice path, char *to, size_t room)
 static bool is_port(struct slice text)
 {
     for (size_t i = 0; i < text.len; i++) {
-        if (!byte_is(text.base[i], BYTE_DIGIT))
+        if (!byte_is(text.base[i], BYTE_DIGIT)) {
             return false;
+        }
     }
     return true;
 }
@@ -229,10 +252,12 @@ static bool is_octet(struct slice text)
 {
     unsigned value = 0;
 
-    if (text.len == 0 || text.len > 3 || !is_port(text))
+    if (text.len == 0 || text.len > 3 || !is_port(text)) {
         return false;
-    for (size_t i = 0; i < text.len; i++)
+    }
+    for (size_t i = 0; i < text.len; i++) {
         value = value * 10 + ((unsigned)text.base[i] - '0');
+    }
     return value <= 255 && (text.len == 1 || text.base[0] != '0');
 }
 
@@ -243,8 +268,9 @@ static bool cut(struct slice *text, char separator, struct slice *before)
     size_t len = at == NULL ? text->len : (size_t)(at - text->base);
 
     *before = (struct slice){ text->base, len };
-    if (at != NULL)
+    if (at != NULL) {
         len++;
+    }
     text->base += len;
     text->len -= len;
     return at != NULL;
@@ -255,19 +281,22 @@ static bool is_ipv4(struct slice text)
     struct slice octet;
 
     for (unsigned i = 0; i < 3; i++) {
-        if (!cut(&text, '.', &octet) || !is_octet(octet))
+        if (!cut(&text, '.', &octet) || !is_octet(octet)) {
             return false;
+        }
     }
     return is_octet(text);
 }
 
 static bool is_group(struct slice text)
 {
-    if (text.len == 0 || text.len > 4)
+    if (text.len == 0 || text.len > 4) {
         return false;
+    }
     for (size_t i = 0; i < text.len; i++) {
-        if (!byte_is(text.base[i], BYTE_HEX))
+        if (!byte_is(text.base[i], BYTE_HEX)) {
             return false;
+        }
     }
     return true;
 }
@@ -283,12 +312,13 @@ static int count_groups(struct slice text, bool last)
         struct slice group;
 
         more = cut(&text, ':', &group);
-        if (is_group(group))
+        if (is_group(group)) {
             count++;
-        else if (last && !more && is_ipv4(group))
+        } else if (last && !more && is_ipv4(group)) {
             count += 2;
-        else
+        } else {
             return -1;
+        }
     }
     return count;
 }
@@ -299,11 +329,13 @@ static bool is_ipv6(struct slice text)
     int before, behind;
 
     for (size_t i = 0; gap == NULL && i + 1 < text.len; i++) {
-        if (text.base[i] == ':' && text.base[i + 1] == ':')
+        if (text.base[i] == ':' && text.base[i + 1] == ':') {
             gap = text.base + i;
+        }
     }
-    if (gap == NULL)
+    if (gap == NULL) {
         return count_groups(text, true) == 8;
+    }
     before = count_groups((struct slice){ text.base, (size_t)(gap - text.base) }, false);
     behind = count_groups(
         (struct slice){ gap + 2, (size_t)(text.base + text.len - gap) - 2 }, true);
@@ -316,15 +348,18 @@ static bool is_ipvfuture(struct slice text)
     struct slice version;
 
     if (text.len == 0 || (text.base[0] | 0x20) != 'v' || !cut(&text, '.', &version) ||
-        version.len < 2 || text.len == 0)
+        version.len < 2 || text.len == 0) {
         return false;
+    }
     for (size_t i = 1; i < version.len; i++) {
-        if (!byte_is(version.base[i], BYTE_HEX))
+        if (!byte_is(version.base[i], BYTE_HEX)) {
             return false;
+        }
     }
     for (size_t i = 0; i < text.len; i++) {
-        if (text.base[i] != ':' && !byte_is(text.base[i], BYTE_NAME))
+        if (text.base[i] != ':' && !byte_is(text.base[i], BYTE_NAME)) {
             return false;
+        }
     }
     return true;
 }
@@ -348,15 +383,18 @@ bool target_authority_valid(struct slice authority)
 {
     struct slice host;
 
-    if (authority.len == 0)
+    if (authority.len == 0) {
         return false;
+    }
     if (authority.base[0] == '[') {
         authority.base++;
         authority.len--;
-        if (!cut(&authority, ']', &host) || (!is_ipv6(host) && !is_ipvfuture(host)))
+        if (!cut(&authority, ']', &host) || (!is_ipv6(host) && !is_ipvfuture(host))) {
             return false;
-        if (authority.len == 0)
+        }
+        if (authority.len == 0) {
             return true;
+        }
         return authority.base[0] == ':' &&
                is_port((struct slice){ authority.base + 1, authority.len - 1 });
     }

@@ -21,8 +21,9 @@ static void list_insert(struct timeout_node *head, struct timeout_node *node)
 {
     struct timeout_node *before = head->previous;
 
-    while (before != head && before->queued_ms > node->queued_ms)
+    while (before != head && before->queued_ms > node->queued_ms) {
         before = before->previous;
+    }
     node->previous = before;
     node->next = before->next;
     before->next->previous = node;
@@ -34,11 +35,13 @@ void timeout_queue_set(struct timeout_queue *queue, struct timeout_node *node,
 {
     assert(class < TIMEOUT_CLASSES);
     if (class != TIMEOUT_NONE && class == node->class && deadline_ms >= node->queued_ms &&
-        deadline_ms - node->queued_ms < TIMEOUT_SLACK_MS)
+        deadline_ms - node->queued_ms < TIMEOUT_SLACK_MS) {
         return;
+    }
     timeout_queue_remove(node);
-    if (class == TIMEOUT_NONE || deadline_ms == UINT64_MAX)
+    if (class == TIMEOUT_NONE || deadline_ms == UINT64_MAX) {
         return;
+    }
     node->class = class;
     node->queued_ms = deadline_ms;
     list_insert(&queue->lists[class], node);
@@ -46,8 +49,9 @@ void timeout_queue_set(struct timeout_queue *queue, struct timeout_node *node,
 
 void timeout_queue_remove(struct timeout_node *node)
 {
-    if (node->next == NULL)
+    if (node->next == NULL) {
         return;
+    }
     node->previous->next = node->next;
     node->next->previous = node->previous;
     *node = (struct timeout_node){ .class = TIMEOUT_NONE };
@@ -55,8 +59,9 @@ void timeout_queue_remove(struct timeout_node *node)
 
 static uint64_t due_ms(const struct timeout_node *node)
 {
-    if (node->queued_ms > UINT64_MAX - TIMEOUT_SLACK_MS)
+    if (node->queued_ms > UINT64_MAX - TIMEOUT_SLACK_MS) {
         return UINT64_MAX;
+    }
     return node->queued_ms + TIMEOUT_SLACK_MS;
 }
 
@@ -65,8 +70,9 @@ struct timeout_node *timeout_queue_expired(struct timeout_queue *queue, uint64_t
     for (unsigned class = TIMEOUT_NONE + 1; class < TIMEOUT_CLASSES; class ++) {
         struct timeout_node *first = queue->lists[class].next;
 
-        if (first == &queue->lists[class] || due_ms(first) > now_ms)
+        if (first == &queue->lists[class] || due_ms(first) > now_ms) {
             continue;
+        }
         timeout_queue_remove(first);
         return first;
     }
@@ -80,8 +86,9 @@ uint64_t timeout_queue_next(const struct timeout_queue *queue)
     for (unsigned class = TIMEOUT_NONE + 1; class < TIMEOUT_CLASSES; class ++) {
         const struct timeout_node *first = queue->lists[class].next;
 
-        if (first != &queue->lists[class] && due_ms(first) < soonest)
+        if (first != &queue->lists[class] && due_ms(first) < soonest) {
             soonest = due_ms(first);
+        }
     }
     return soonest;
 }

@@ -35,12 +35,14 @@ void work_put(struct work *work)
 {
     int before;
 
-    if (work == NULL)
+    if (work == NULL) {
         return;
+    }
     /* Release: what this holder wrote is seen by the last one. Acquire: the last one sees
      * what all the others wrote before it destroys. */
     before = atomic_fetch_sub_explicit(&work->references, 1, memory_order_acq_rel);
     assert(before > 0);
-    if (before == 1)
+    if (before == 1) {
         work->destroy(work);
+    }
 }

@@ -61,8 +61,9 @@ static struct shard *least_loaded(const struct accepting *accepting, unsigned *t
 static void admit(struct shard *to, struct shard *first, int fd)
 {
     atomic_fetch_add_explicit(&to->load, 1, memory_order_relaxed);
-    if (to != first && inbox_put(to->inbox, fd) == 0)
+    if (to != first && inbox_put(to->inbox, fd) == 0) {
         return;
+    }
     if (to != first) {
         atomic_fetch_sub_explicit(&to->load, 1, memory_order_relaxed);
         atomic_fetch_add_explicit(&first->load, 1, memory_order_relaxed);
@@ -76,12 +77,13 @@ static void place(const struct accepting *accepting, int fd)
     unsigned limit = first->server->options->max_connections, total;
     struct shard *least = least_loaded(accepting, &total);
 
-    if (total < limit)
+    if (total < limit) {
         admit(least, first, fd);
-    else if (first->refused < REFUSED_MAX)
+    } else if (first->refused < REFUSED_MAX) {
         serve_start(first, fd, SERVE_REFUSED);
-    else
+    } else {
         close(fd);
+    }
 }
 
 /* What accept said last: NONE, RETRY and STOPPED end a turn early. */
@@ -95,8 +97,9 @@ static enum accept_result accept_turn(const struct acceptor *acceptor)
         int fd;
 
         result = listener_accept(listener, acceptor->index, &fd);
-        if (result == ACCEPT_OK)
+        if (result == ACCEPT_OK) {
             place(accepting, fd);
+        }
     }
     return result;
 }
@@ -127,8 +130,9 @@ static void accept_loop(void *argument)
             break;
         case ACCEPT_NONE:
             if (scheduler_await(&source, POLLER_READ, TIMEOUT_NONE, UINT64_MAX) ==
-                PARK_FAILED)
+                PARK_FAILED) {
                 pause_accepting();
+            }
             break;
         case ACCEPT_RETRY:
             scheduler_remove(&source); /* or the poller would report it all the time */
@@ -150,8 +154,9 @@ struct accepting *accept_start(struct shard *shards, unsigned count)
     struct accepting *accepting =
         calloc(1, sizeof(*accepting) + sockets * sizeof(accepting->acceptors[0]));
 
-    if (accepting == NULL)
+    if (accepting == NULL) {
         return NULL;
+    }
     accepting->shards = shards;
     accepting->shard_count = count;
     accepting->count = sockets;
@@ -175,11 +180,13 @@ void accept_stop(struct accepting *accepting)
 {
     listener_stop(accepting->shards[0].server->listener);
     for (unsigned i = 0; i < accepting->count; i++) {
-        if (accepting->acceptors[i].self != NULL)
+        if (accepting->acceptors[i].self != NULL) {
             scheduler_wake(accepting->acceptors[i].self);
+        }
     }
-    while (accepting->running > 0)
+    while (accepting->running > 0) {
         (void)sync_wait(&accepting->ended, NULL, UINT64_MAX);
+    }
 }
 
 void accept_free(struct accepting *accepting)

@@ -37,14 +37,17 @@ static void keep_first(void *argument)
     struct poller_source stop = { .fd = green->server->stop_fd, .slot = POLLER_NONE };
 
     while (!(stop.ready & POLLER_READABLE)) {
-        if (scheduler_await(&stop, POLLER_READ, TIMEOUT_NONE, UINT64_MAX) == PARK_FAILED)
+        if (scheduler_await(&stop, POLLER_READ, TIMEOUT_NONE, UINT64_MAX) ==
+            PARK_FAILED) {
             (void)scheduler_park(TIMEOUT_NONE, clock_now_ms() + LISTENER_RETRY_MS);
+        }
     }
     scheduler_remove(&stop);
     accept_stop(green->accepting);
     /* Only now can no inbox get another connection. */
-    for (unsigned i = 1; i < green->count; i++)
+    for (unsigned i = 1; i < green->count; i++) {
         shard_stop(&green->shards[i]);
+    }
     shard_drain(&green->shards[0]);
 }
 
@@ -69,12 +72,15 @@ static bool open_shards(struct greenthreads *green)
 
     green->threads = calloc(green->count, sizeof(*green->threads));
     green->shards = aligned_alloc(alignof(struct shard), size);
-    if (green->threads == NULL || green->shards == NULL)
+    if (green->threads == NULL || green->shards == NULL) {
         return out_of_memory();
+    }
     memset(green->shards, 0, size);
     for (unsigned i = 0; i < green->count; i++) {
-        if (!shard_open(&green->shards[i], green->server, green->offload, i == 0, flags))
+        if (!shard_open(&green->shards[i], green->server, green->offload, i == 0,
+                        flags)) {
             return false;
+        }
     }
     return true;
 }
@@ -84,13 +90,15 @@ static bool spawn_keepers(struct greenthreads *green)
     green->accepting = accept_start(green->shards, green->count);
     if (green->accepting == NULL ||
         scheduler_spawn(green->shards[0].scheduler, keep_first, &green, sizeof(green)) <
-            0)
+            0) {
         return out_of_memory();
+    }
     for (unsigned i = 1; i < green->count; i++) {
         struct shard *shard = &green->shards[i];
 
-        if (scheduler_spawn(shard->scheduler, shard_keep, &shard, sizeof(shard)) < 0)
+        if (scheduler_spawn(shard->scheduler, shard_keep, &shard, sizeof(shard)) < 0) {
             return out_of_memory();
+        }
     }
     return true;
 }
@@ -119,18 +127,21 @@ static void report_census(const struct greenthreads *green)
     for (unsigned i = 0; i < green->count; i++) {
         size_t one = stack_pool_deepest(scheduler_stacks(green->shards[i].scheduler));
 
-        if (one > deepest)
+        if (one > deepest) {
             deepest = one;
+        }
     }
-    if (deepest > 0)
+    if (deepest > 0) {
         log_write(LOG_LEVEL_INFO, "deepest user-thread stack use %zu of %d bytes",
                   deepest, STACK_BYTES);
+    }
 }
 
 static void join_threads(struct greenthreads *green)
 {
-    for (unsigned i = 1; i <= green->started; i++)
+    for (unsigned i = 1; i <= green->started; i++) {
         pthread_join(green->threads[i], NULL);
+    }
     green->started = 0;
 }
 
@@ -139,8 +150,9 @@ static void close_all(struct greenthreads *green)
 {
     /* File work first: it brings its results home to a scheduler. */
     offload_close(green->offload);
-    for (unsigned i = 0; green->shards != NULL && i < green->count; i++)
+    for (unsigned i = 0; green->shards != NULL && i < green->count; i++) {
         shard_close(&green->shards[i]);
+    }
     accept_free(green->accepting);
     free(green->shards);
     free(green->threads);
@@ -156,14 +168,16 @@ static int greenthreads_run(const struct server *server)
         log_write(LOG_LEVEL_ERROR, "cannot start the model: %s", strerror(errno));
         goto out;
     }
-    if (!open_shards(&green) || !spawn_keepers(&green))
+    if (!open_shards(&green) || !spawn_keepers(&green)) {
         goto out;
+    }
     if (start_threads(&green)) {
         scheduler_run(green.shards[0].scheduler);
         status = EXIT_SUCCESS;
     } else {
-        for (unsigned i = 1; i <= green.started; i++)
+        for (unsigned i = 1; i <= green.started; i++) {
             shard_stop(&green.shards[i]);
+        }
     }
     join_threads(&green);
     report_census(&green);

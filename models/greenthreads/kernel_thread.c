@@ -17,8 +17,9 @@ static void signals_to_block(sigset_t *set)
     static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT };
 
     (void)sigfillset(set);
-    for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+    for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
         (void)sigdelset(set, faults[i]);
+    }
 }
 
 int kernel_thread_start(pthread_t *thread, void *(*run)(void *), void *argument)
@@ -27,11 +28,13 @@ int kernel_thread_start(pthread_t *thread, void *(*run)(void *), void *argument)
     sigset_t blocked, before;
     int error = pthread_attr_init(&attributes);
 
-    if (error != 0)
+    if (error != 0) {
         return -error;
+    }
     error = pthread_attr_setstacksize(&attributes, KERNEL_STACK_BYTES);
-    if (error != 0)
+    if (error != 0) {
         goto out;
+    }
     /* Inherited by the new thread, so that it never runs with them open. */
     signals_to_block(&blocked);
     (void)pthread_sigmask(SIG_SETMASK, &blocked, &before);

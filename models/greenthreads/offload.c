@@ -55,8 +55,9 @@ static struct job *queue_take(struct offload *offload)
     struct job *job = NULL;
 
     pthread_mutex_lock(&offload->lock);
-    while (offload->first == NULL && !offload->closing)
+    while (offload->first == NULL && !offload->closing) {
         pthread_cond_wait(&offload->changed, &offload->lock);
+    }
     if (!offload->closing) {
         job = offload->first;
         offload->first = job->next;
@@ -84,19 +85,22 @@ struct offload *offload_open(unsigned kernel_threads)
         calloc(1, sizeof(*offload) + kernel_threads * sizeof(offload->threads[0]));
     int result = 0;
 
-    if (offload == NULL)
+    if (offload == NULL) {
         return NULL;
+    }
     /* With default attributes neither can fail on Linux. */
     (void)pthread_mutex_init(&offload->lock, NULL);
     (void)pthread_cond_init(&offload->changed, NULL);
     while (result == 0 && offload->thread_count < kernel_threads) {
         result = kernel_thread_start(&offload->threads[offload->thread_count],
                                      thread_main, offload);
-        if (result == 0)
+        if (result == 0) {
             offload->thread_count++;
+        }
     }
-    if (result == 0)
+    if (result == 0) {
         return offload;
+    }
     offload_close(offload);
     errno = -result;
     return NULL;
@@ -106,14 +110,16 @@ void offload_close(struct offload *offload)
 {
     struct job *job;
 
-    if (offload == NULL)
+    if (offload == NULL) {
         return;
+    }
     pthread_mutex_lock(&offload->lock);
     offload->closing = true;
     pthread_cond_broadcast(&offload->changed);
     pthread_mutex_unlock(&offload->lock);
-    for (unsigned i = 0; i < offload->thread_count; i++)
+    for (unsigned i = 0; i < offload->thread_count; i++) {
         pthread_join(offload->threads[i], NULL);
+    }
     job = offload->first;
     while (job != NULL) {
         struct job *next = job->next;
@@ -129,10 +135,11 @@ void offload_close(struct offload *offload)
 static void queue_put(struct offload *offload, struct job *job)
 {
     pthread_mutex_lock(&offload->lock);
-    if (offload->first == NULL)
+    if (offload->first == NULL) {
         offload->first = job;
-    else
+    } else {
         offload->last->next = job;
+    }
     offload->last = job;
     pthread_cond_signal(&offload->changed);
     pthread_mutex_unlock(&offload->lock);
@@ -153,8 +160,9 @@ bool offload_run(struct offload *offload, struct work *work, const bool *given_u
     job->scheduler = scheduler_current();
     job->waiter = scheduler_self();
     queue_put(offload, job);
-    while (!job->done && !*given_up)
+    while (!job->done && !*given_up) {
         (void)scheduler_park(TIMEOUT_NONE, UINT64_MAX);
+    }
     if (job->done) {
         job_free(job);
         return true;

@@ -35,8 +35,9 @@ struct poller *poller_open(void)
 {
     struct poller *poller = calloc(1, sizeof(*poller));
 
-    if (poller == NULL)
+    if (poller == NULL) {
         return NULL;
+    }
     poller->free = POLLER_NONE;
     poller->fd = epoll_create1(EPOLL_CLOEXEC);
     if (poller->fd < 0) {
@@ -51,8 +52,9 @@ struct poller *poller_open(void)
 
 void poller_close(struct poller *poller)
 {
-    if (poller == NULL)
+    if (poller == NULL) {
         return;
+    }
     (void)close(poller->fd);
     free(poller->slots);
     free(poller);
@@ -63,11 +65,13 @@ static int slots_grow(struct poller *poller)
     uint32_t count = poller->count == 0 ? SLOTS_FIRST : poller->count * 2;
     struct slot *slots = realloc(poller->slots, count * sizeof(*slots));
 
-    if (slots == NULL)
+    if (slots == NULL) {
         return -ENOMEM;
+    }
     poller->slots = slots;
-    for (uint32_t i = poller->count; i < count; i++)
+    for (uint32_t i = poller->count; i < count; i++) {
         slots[i] = (struct slot){ .next_free = i + 1 < count ? i + 1 : POLLER_NONE };
+    }
     poller->free = poller->count;
     poller->count = count;
     return 0;
@@ -90,8 +94,9 @@ int poller_add(struct poller *poller, struct poller_source *source)
     assert(source->slot == POLLER_NONE);
     if (poller->free == POLLER_NONE) {
         result = slots_grow(poller);
-        if (result < 0)
+        if (result < 0) {
             return result;
+        }
     }
     slot = poller->free;
     poller->free = poller->slots[slot].next_free;
@@ -108,16 +113,18 @@ int poller_add(struct poller *poller, struct poller_source *source)
 
 void poller_remove(struct poller *poller, struct poller_source *source)
 {
-    if (source->slot == POLLER_NONE)
+    if (source->slot == POLLER_NONE) {
         return;
+    }
     (void)epoll_ctl(poller->fd, EPOLL_CTL_DEL, source->fd, NULL);
     poller_forget(poller, source);
 }
 
 void poller_forget(struct poller *poller, struct poller_source *source)
 {
-    if (source->slot == POLLER_NONE)
+    if (source->slot == POLLER_NONE) {
         return;
+    }
     slot_free(poller, source->slot);
     source->slot = POLLER_NONE;
 }
@@ -126,14 +133,18 @@ static unsigned bits_of(uint32_t events)
 {
     unsigned bits = 0;
 
-    if (events & EPOLLIN)
+    if (events & EPOLLIN) {
         bits |= POLLER_READABLE;
-    if (events & EPOLLOUT)
+    }
+    if (events & EPOLLOUT) {
         bits |= POLLER_WRITABLE;
-    if (events & EPOLLRDHUP)
+    }
+    if (events & EPOLLRDHUP) {
         bits |= POLLER_HALF_CLOSED;
-    if (events & (EPOLLERR | EPOLLHUP))
+    }
+    if (events & (EPOLLERR | EPOLLHUP)) {
         bits |= POLLER_BROKEN;
+    }
     return bits;
 }
 
@@ -148,11 +159,13 @@ int poller_wait(struct poller *poller, int timeout_ms, struct poller_source **na
         const struct slot *slot = &poller->slots[(uint32_t)data];
         struct poller_source *source = slot->source;
 
-        if (source == NULL || slot->generation != (uint32_t)(data >> 32))
+        if (source == NULL || slot->generation != (uint32_t)(data >> 32)) {
             continue;
+        }
         source->ready |= bits_of(poller->events[i].events);
-        if (source->ready & source->awaited)
+        if (source->ready & source->awaited) {
             named[given++] = source;
+        }
     }
     return given;
 }

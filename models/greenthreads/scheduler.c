@@ -96,8 +96,9 @@ struct scheduler *scheduler_open(unsigned stack_flags)
     struct scheduler *scheduler = calloc(1, sizeof(*scheduler));
     int error;
 
-    if (scheduler == NULL)
+    if (scheduler == NULL) {
         return NULL;
+    }
     scheduler->post = (struct poller_source){ .fd = -1, .slot = POLLER_NONE };
     timeout_queue_init(&scheduler->timeouts);
     timeout_queue_init(&scheduler->sleeps);
@@ -110,11 +111,14 @@ struct scheduler *scheduler_open(unsigned stack_flags)
     scheduler->poller = poller_open();
     scheduler->stacks = stack_pool_open(stack_flags);
     scheduler->post.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (scheduler->poller == NULL || scheduler->stacks == NULL || scheduler->post.fd < 0)
+    if (scheduler->poller == NULL || scheduler->stacks == NULL ||
+        scheduler->post.fd < 0) {
         goto failed;
+    }
     error = -poller_add(scheduler->poller, &scheduler->post);
-    if (error == 0)
+    if (error == 0) {
         return scheduler;
+    }
     errno = error;
 failed:
     error = errno;
@@ -155,12 +159,14 @@ static void threads_drop(struct scheduler *scheduler)
 
 void scheduler_close(struct scheduler *scheduler)
 {
-    if (scheduler == NULL)
+    if (scheduler == NULL) {
         return;
+    }
     threads_drop(scheduler);
     messages_deliver(scheduler);
-    if (scheduler->post.fd >= 0)
+    if (scheduler->post.fd >= 0) {
         (void)close(scheduler->post.fd);
+    }
     poller_close(scheduler->poller);
     stack_pool_close(scheduler->stacks);
     pthread_mutex_destroy(&scheduler->post_lock);
@@ -174,15 +180,17 @@ void scheduler_post(struct scheduler *scheduler, struct scheduler_message *messa
     message->next = NULL;
     pthread_mutex_lock(&scheduler->post_lock);
     first = scheduler->messages == NULL;
-    if (first)
+    if (first) {
         scheduler->messages = message;
-    else
+    } else {
         scheduler->messages_last->next = message;
+    }
     scheduler->messages_last = message;
     /* Inside the lock: once the message is delivered the scheduler may end and close.
      * Its counter is far from its maximum, so the write cannot fail. */
-    if (first)
+    if (first) {
         (void)eventfd_write(scheduler->post.fd, 1);
+    }
     pthread_mutex_unlock(&scheduler->post_lock);
 }
 
@@ -190,10 +198,11 @@ static void queue_append(struct scheduler *scheduler, struct user_thread *thread
 {
     thread->state = THREAD_READY;
     thread->next = NULL;
-    if (scheduler->first == NULL)
+    if (scheduler->first == NULL) {
         scheduler->first = thread;
-    else
+    } else {
         scheduler->last->next = thread;
+    }
     scheduler->last = thread;
     scheduler->ready++;
 }
@@ -203,8 +212,9 @@ static struct fiber *queue_next(struct scheduler *scheduler)
 {
     struct user_thread *thread = scheduler->first;
 
-    if (scheduler->turn == 0)
+    if (scheduler->turn == 0) {
         return &scheduler->main;
+    }
     scheduler->turn--;
     scheduler->first = thread->next;
     scheduler->ready--;
@@ -218,8 +228,9 @@ static void switch_finish(struct scheduler *scheduler)
     struct user_thread *ended = scheduler->ended;
 
     annotate_switch_finish(&scheduler->running->notes, &scheduler->left->notes);
-    if (ended == NULL)
+    if (ended == NULL) {
         return;
+    }
     scheduler->ended = NULL;
     annotate_fiber_destroy(&ended->fiber.notes);
     stack_return(scheduler->stacks, ended->stack);
@@ -258,8 +269,9 @@ int scheduler_spawn(struct scheduler *scheduler, void (*run)(void *argument),
     struct user_thread *thread;
     uintptr_t top;
 
-    if (stack == NULL)
+    if (stack == NULL) {
         return -ENOMEM;
+    }
     top = (uintptr_t)stack->low + stack->size;
     top = (top - sizeof(*thread)) & ~(uintptr_t)(ALIGNMENT - 1);
     thread = (struct user_thread *)top;
@@ -270,8 +282,9 @@ int scheduler_spawn(struct scheduler *scheduler, void (*run)(void *argument),
         .run = run,
         .argument = (void *)top,
     };
-    if (argument_size > 0)
+    if (argument_size > 0) {
         memcpy(thread->argument, argument, argument_size);
+    }
     annotate_fiber_make(&thread->fiber.notes, stack->low, stack->size);
     context_make(&thread->fiber.context, stack->low, top - (uintptr_t)stack->low,
                  thread_main, thread);
@@ -297,10 +310,11 @@ enum park_result scheduler_park(enum timeout_class class, uint64_t deadline_ms)
     self->deadline_ms = deadline_ms;
     self->class = class;
     self->expired = false;
-    if (class == TIMEOUT_NONE && deadline_ms != UINT64_MAX)
+    if (class == TIMEOUT_NONE && deadline_ms != UINT64_MAX) {
         timeout_queue_set(&current->sleeps, &self->timeout, SLEEP_CLASS, deadline_ms);
-    else
+    } else {
         timeout_queue_set(&current->timeouts, &self->timeout, class, deadline_ms);
+    }
     self->state = THREAD_PARKED;
     switch_away(current);
     return self->expired ? PARK_EXPIRED : PARK_WOKEN;
@@ -313,8 +327,9 @@ enum park_result scheduler_await(struct poller_source *source, unsigned bits,
 
     if (source->slot == POLLER_NONE) {
         source->ready = 0;
-        if (poller_add(current->poller, source) < 0)
+        if (poller_add(current->poller, source) < 0) {
             return PARK_FAILED;
+        }
     }
     if (source->ready & bits) {
         scheduler_yield();
@@ -339,8 +354,9 @@ void scheduler_forget(struct poller_source *source)
 
 void scheduler_wake(struct user_thread *thread)
 {
-    if (thread->state == THREAD_PARKED)
+    if (thread->state == THREAD_PARKED) {
         queue_append(thread->scheduler, thread);
+    }
 }
 
 /* A node's deadline may have grown since it was queued; a thread that is awake sets it
@@ -351,8 +367,9 @@ static void timeout_fire(struct timeout_queue *queue, struct timeout_node *node,
     struct user_thread *thread =
         (struct user_thread *)((char *)node - offsetof(struct user_thread, timeout));
 
-    if (thread->state != THREAD_PARKED)
+    if (thread->state != THREAD_PARKED) {
         return;
+    }
     if (thread->deadline_ms > now_ms) {
         timeout_queue_set(queue, node,
                           thread->class == TIMEOUT_NONE ? SLEEP_CLASS : thread->class,
@@ -384,15 +401,19 @@ static int sleep_ms(const struct scheduler *scheduler)
     uint64_t sleep = timeout_queue_next(&scheduler->sleeps);
     uint64_t now;
 
-    if (scheduler->ready > 0)
+    if (scheduler->ready > 0) {
         return 0;
-    if (sleep < next)
+    }
+    if (sleep < next) {
         next = sleep;
-    if (next == UINT64_MAX)
+    }
+    if (next == UINT64_MAX) {
         return -1;
+    }
     now = clock_now_ms();
-    if (next <= now)
+    if (next <= now) {
         return 0;
+    }
     return next - now < INT_MAX ? (int)(next - now) : INT_MAX;
 }
 
@@ -401,8 +422,9 @@ static void events_take(struct scheduler *scheduler)
     eventfd_t ignored;
     int count = poller_wait(scheduler->poller, sleep_ms(scheduler), scheduler->named);
 
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
         scheduler_wake(scheduler->named[i]->waiter);
+    }
     scheduler->now_ms = clock_now_ms();
     if (scheduler->post.ready & POLLER_READABLE) {
         scheduler->post.ready = 0;
@@ -420,10 +442,12 @@ void scheduler_run(struct scheduler *scheduler)
     scheduler->now_ms = clock_now_ms();
     while (scheduler->threads > 0) {
         scheduler->turn = scheduler->ready;
-        if (scheduler->turn > 0)
+        if (scheduler->turn > 0) {
             switch_away(scheduler);
-        if (scheduler->threads > 0)
+        }
+        if (scheduler->threads > 0) {
             events_take(scheduler);
+        }
     }
     current = NULL;
 }

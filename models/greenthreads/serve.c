@@ -51,8 +51,9 @@ static bool wait_for(enum conn_wait wait, struct shard *shard, struct conn *conn
     case CONN_CLOSED:
         return false;
     }
-    if (result == PARK_EXPIRED)
+    if (result == PARK_EXPIRED) {
         conn_expire(conn);
+    }
     return result != PARK_FAILED;
 }
 
@@ -79,8 +80,9 @@ static void leave(struct shard *shard, enum serve_kind kind)
         break;
     }
     shard->live--;
-    if (shard->live == 0)
+    if (shard->live == 0) {
         sync_broadcast(&shard->idle);
+    }
 }
 
 static void serve(void *argument)
@@ -95,10 +97,12 @@ static void serve(void *argument)
     if (conn == NULL) {
         transport.base.ops->close(&transport.base);
     } else {
-        if (task->kind == SERVE_REFUSED)
+        if (task->kind == SERVE_REFUSED) {
             conn_refuse(conn);
-        if (shard->abandoned)
+        }
+        if (shard->abandoned) {
             conn_abandon(conn);
+        }
         converse(shard, conn, task->fd);
         conn_close(conn);
     }
@@ -111,12 +115,15 @@ void serve_start(struct shard *shard, int fd, enum serve_kind kind)
     struct task task = { .shard = shard, .fd = fd, .kind = kind };
 
     shard->live++;
-    if (kind == SERVE_REFUSED)
+    if (kind == SERVE_REFUSED) {
         shard->refused++;
-    if (scheduler_spawn(shard->scheduler, serve, &task, sizeof(task)) == 0)
+    }
+    if (scheduler_spawn(shard->scheduler, serve, &task, sizeof(task)) == 0) {
         return;
-    if (log_allow(&limit, clock_now_ms()))
+    }
+    if (log_allow(&limit, clock_now_ms())) {
         log_write(LOG_LEVEL_WARN, "no memory for a user thread; a connection is closed");
+    }
     close(fd);
     leave(shard, kind);
 }

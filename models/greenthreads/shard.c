@@ -23,8 +23,9 @@ static void stop_deliver(struct scheduler_message *message)
         (struct shard *)((char *)message - offsetof(struct shard, stop));
 
     shard->stopping = true;
-    if (shard->keeper != NULL)
+    if (shard->keeper != NULL) {
         scheduler_wake(shard->keeper);
+    }
 }
 
 bool shard_open(struct shard *shard, const struct server *server, struct offload *offload,
@@ -35,16 +36,19 @@ bool shard_open(struct shard *shard, const struct server *server, struct offload
     shard->offload = offload;
     shard->stop.deliver = stop_deliver;
     shard->scheduler = scheduler_open(stack_flags);
-    if (shard->scheduler == NULL)
+    if (shard->scheduler == NULL) {
         goto failed;
+    }
     if (!first) {
         shard->inbox = inbox_open();
-        if (shard->inbox == NULL)
+        if (shard->inbox == NULL) {
             goto failed;
+        }
     }
     shard->worker = worker_open(server, WORKER_COOPERATIVE, WORKER_OWN_CACHE);
-    if (shard->worker != NULL)
+    if (shard->worker != NULL) {
         return true;
+    }
     errno = ENOMEM;
 failed:
     log_write(LOG_LEVEL_ERROR, "cannot start a scheduler: %s", strerror(errno));
@@ -70,10 +74,12 @@ static void inbox_empty(struct shard *shard)
     size_t count = inbox_take(shard->inbox, fds, INBOX_BATCH);
 
     while (count > 0) {
-        for (size_t i = 0; i < count; i++)
+        for (size_t i = 0; i < count; i++) {
             serve_start(shard, fds[i], SERVE_ADMITTED);
-        if (count == INBOX_BATCH)
+        }
+        if (count == INBOX_BATCH) {
             scheduler_yield();
+        }
         count = inbox_take(shard->inbox, fds, INBOX_BATCH);
     }
 }
@@ -83,8 +89,9 @@ static bool wait_idle(struct shard *shard, uint64_t deadline_ms)
 {
     enum park_result result = PARK_WOKEN;
 
-    while (shard->live > 0 && result != PARK_EXPIRED)
+    while (shard->live > 0 && result != PARK_EXPIRED) {
         result = sync_wait(&shard->idle, NULL, deadline_ms);
+    }
     return shard->live == 0;
 }
 
@@ -96,8 +103,9 @@ static void wake(void *context)
 void shard_drain(struct shard *shard)
 {
     worker_drain(shard->worker, wake);
-    if (wait_idle(shard, clock_now_ms() + shard->server->options->grace_ms))
+    if (wait_idle(shard, clock_now_ms() + shard->server->options->grace_ms)) {
         return;
+    }
     shard->abandoned = true;
     worker_abandon(shard->worker, wake);
     (void)wait_idle(shard, UINT64_MAX);
@@ -114,8 +122,9 @@ void shard_keep(void *argument)
         inbox_empty(shard);
         /* The stop may have come while a batch yielded. */
         if (!shard->stopping && scheduler_await(&source, POLLER_READ, TIMEOUT_NONE,
-                                                UINT64_MAX) == PARK_FAILED)
+                                                UINT64_MAX) == PARK_FAILED) {
             (void)scheduler_park(TIMEOUT_NONE, clock_now_ms() + RETRY_MS);
+        }
     }
     scheduler_remove(&source);
     /* Whoever accepts has stopped, so this is the last of it. */

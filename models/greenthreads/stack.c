@@ -53,8 +53,9 @@ struct stack_pool *stack_pool_open(unsigned flags)
     struct stack_pool *pool = calloc(1, sizeof(*pool));
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
-    if (pool == NULL)
+    if (pool == NULL) {
         return NULL;
+    }
     pool->page = page;
     pool->size = ((size_t)STACK_BYTES + page - 1) / page * page;
     pool->census = (flags & STACK_CENSUS) != 0;
@@ -64,8 +65,9 @@ struct stack_pool *stack_pool_open(unsigned flags)
 
 void stack_pool_close(struct stack_pool *pool)
 {
-    if (pool == NULL)
+    if (pool == NULL) {
         return;
+    }
     assert(pool->lent == 0);
     while (pool->slabs != NULL) {
         struct slab *slab = pool->slabs;
@@ -86,8 +88,9 @@ static struct slab *slab_add(struct stack_pool *pool)
     struct slab *slab = calloc(1, sizeof(*slab));
     void *memory;
 
-    if (slab == NULL)
+    if (slab == NULL) {
         return NULL;
+    }
     slab->length = SLAB_STACKS * (pool->page + pool->size);
     memory = mmap(NULL, slab->length, PROT_READ | PROT_WRITE,
                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
@@ -107,17 +110,20 @@ static struct slab *slab_add(struct stack_pool *pool)
  * every advice and follow none. A real guard cannot be populated. */
 static bool guard_region(struct stack_pool *pool, void *page)
 {
-    if (madvise(page, pool->page, MADV_GUARD_INSTALL) < 0)
+    if (madvise(page, pool->page, MADV_GUARD_INSTALL) < 0) {
         return false;
-    if (!pool->regions_proven)
+    }
+    if (!pool->regions_proven) {
         pool->regions_proven = madvise(page, pool->page, MADV_POPULATE_READ) < 0;
+    }
     return pool->regions_proven;
 }
 
 static bool guard_install(struct stack_pool *pool, void *page)
 {
-    if (pool->regions && guard_region(pool, page))
+    if (pool->regions && guard_region(pool, page)) {
         return true;
+    }
     pool->regions = false;
     return mprotect(page, pool->page, PROT_NONE) == 0;
 }
@@ -129,13 +135,16 @@ static struct stack *stack_prepare(struct stack_pool *pool)
     struct stack *stack;
     char *slot;
 
-    if (slab == NULL || slab->stacks == SLAB_STACKS)
+    if (slab == NULL || slab->stacks == SLAB_STACKS) {
         slab = slab_add(pool);
-    if (slab == NULL)
+    }
+    if (slab == NULL) {
         return NULL;
+    }
     slot = slab->memory + slab->stacks * (pool->page + pool->size);
-    if (!guard_install(pool, slot))
+    if (!guard_install(pool, slot)) {
         return NULL;
+    }
     stack = &slab->stack[slab->stacks];
     stack->low = slot + pool->page;
     stack->size = pool->size;
@@ -148,8 +157,9 @@ static struct stack *list_pop(struct stack **list, size_t *count)
 {
     struct stack *stack = *list;
 
-    if (stack == NULL)
+    if (stack == NULL) {
         return NULL;
+    }
     *list = stack->next;
     (*count)--;
     return stack;
@@ -159,8 +169,9 @@ static void stack_paint(struct stack *stack)
 {
     uint64_t *word = (uint64_t *)(void *)stack->low;
 
-    for (size_t i = 0; i < stack->size / sizeof(*word); i++)
+    for (size_t i = 0; i < stack->size / sizeof(*word); i++) {
         word[i] = PAINT;
+    }
 }
 
 /* Bytes from the lowest word that was written up to the stack's top. */
@@ -169,8 +180,9 @@ static size_t stack_depth(const struct stack *stack)
     const uint64_t *word = (const uint64_t *)(const void *)stack->low;
     size_t i = 0;
 
-    while (i < stack->size / sizeof(*word) && word[i] == PAINT)
+    while (i < stack->size / sizeof(*word) && word[i] == PAINT) {
         i++;
+    }
     return stack->size - i * sizeof(*word);
 }
 
@@ -178,17 +190,22 @@ struct stack *stack_take(struct stack_pool *pool)
 {
     struct stack *stack = list_pop(&pool->warm, &pool->warm_count);
 
-    if (stack == NULL)
+    if (stack == NULL) {
         stack = list_pop(&pool->cold, &pool->cold_count);
-    if (stack == NULL)
+    }
+    if (stack == NULL) {
         stack = stack_prepare(pool);
-    if (stack == NULL)
+    }
+    if (stack == NULL) {
         return NULL;
-    if (stack->used)
+    }
+    if (stack->used) {
         annotate_stack_clean(stack->low, stack->size);
+    }
     stack->used = true;
-    if (pool->census)
+    if (pool->census) {
         stack_paint(stack);
+    }
     pool->lent++;
     return stack;
 }
@@ -199,8 +216,9 @@ static void census_take(struct stack_pool *pool, struct stack *stack)
 
     annotate_stack_clean(stack->low, stack->size);
     depth = stack_depth(stack);
-    if (depth > pool->deepest)
+    if (depth > pool->deepest) {
         pool->deepest = depth;
+    }
 }
 
 void stack_return(struct stack_pool *pool, struct stack *stack)
@@ -210,8 +228,9 @@ void stack_return(struct stack_pool *pool, struct stack *stack)
 
     assert(pool->lent > 0);
     pool->lent--;
-    if (pool->census)
+    if (pool->census) {
         census_take(pool, stack);
+    }
     if (pool->warm_count >= WARM_MAX) {
         list = &pool->cold;
         count = &pool->cold_count;

@@ -18,10 +18,11 @@ struct sync_waiter {
 __attribute__((noinline)) static void queue_append(struct sync_queue *queue,
                                                    struct sync_waiter *waiter)
 {
-    if (queue->first == NULL)
+    if (queue->first == NULL) {
         queue->first = waiter;
-    else
+    } else {
         queue->last->next = waiter;
+    }
     queue->last = waiter;
 }
 
@@ -35,8 +36,9 @@ static void queue_remove(struct sync_queue *queue, const struct sync_waiter *wai
         link = &before->next;
     }
     *link = waiter->next;
-    if (queue->last == waiter)
+    if (queue->last == waiter) {
         queue->last = before;
+    }
 }
 
 /* The thread whose wait ended; NULL: nobody waited. */
@@ -44,11 +46,13 @@ static struct user_thread *queue_grant(struct sync_queue *queue)
 {
     struct sync_waiter *waiter = queue->first;
 
-    if (waiter == NULL)
+    if (waiter == NULL) {
         return NULL;
+    }
     queue->first = waiter->next;
-    if (queue->last == waiter)
+    if (queue->last == waiter) {
         queue->last = NULL;
+    }
     waiter->granted = true;
     scheduler_wake(waiter->thread);
     return waiter->thread;
@@ -64,8 +68,9 @@ void sync_lock(struct sync_mutex *mutex)
         return;
     }
     queue_append(&mutex->waiters, &self);
-    while (!self.granted)
+    while (!self.granted) {
         (void)scheduler_park(TIMEOUT_NONE, UINT64_MAX);
+    }
 }
 
 void sync_unlock(struct sync_mutex *mutex)
@@ -81,14 +86,18 @@ enum park_result sync_wait(struct sync_condition *condition, struct sync_mutex *
     enum park_result result = PARK_WOKEN;
 
     queue_append(&condition->waiters, &self);
-    if (mutex != NULL)
+    if (mutex != NULL) {
         sync_unlock(mutex);
-    while (!self.granted && result != PARK_EXPIRED)
+    }
+    while (!self.granted && result != PARK_EXPIRED) {
         result = scheduler_park(TIMEOUT_NONE, deadline_ms);
-    if (!self.granted)
+    }
+    if (!self.granted) {
         queue_remove(&condition->waiters, &self);
-    if (mutex != NULL)
+    }
+    if (mutex != NULL) {
         sync_lock(mutex);
+    }
     return self.granted ? PARK_WOKEN : PARK_EXPIRED;
 }
 
@@ -101,7 +110,7 @@ void sync_broadcast(struct sync_condition *condition)
 {
     struct user_thread *woken;
 
-    do
+    do {
         woken = queue_grant(&condition->waiters);
-    while (woken != NULL);
+    } while (woken != NULL);
 }

@@ -25,8 +25,9 @@ static void busy(void *context, int fd)
     const struct child *child = context;
 
     (void)fd;
-    if (scoreboard_set_busy(child->scoreboard, child->slot))
+    if (scoreboard_set_busy(child->scoreboard, child->slot)) {
         supervisor_wake(child->supervisor);
+    }
 }
 
 static void idle(void *context)

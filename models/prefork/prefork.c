@@ -41,8 +41,9 @@ static void become_child(struct prefork *prefork, int slot, pid_t parent)
 
     /* A parent that was killed takes its children along; it may have been before prctl.
      */
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) {
         _exit(EXIT_FAILURE);
+    }
     signals_in_child();
     (void)sigprocmask(SIG_SETMASK, &prefork->mask, NULL);
     close(prefork->child_fd);
@@ -56,8 +57,9 @@ static int start(void *pool)
     struct prefork *prefork = pool;
     int slot = scoreboard_claim(prefork->scoreboard);
 
-    if (slot < 0)
+    if (slot < 0) {
         return -EAGAIN;
+    }
     /* Until signals_in_child, a signal to the child would be taken for one to the parent
      * and stop them all: it has to wait. */
     sigset_t all, before;
@@ -65,8 +67,9 @@ static int start(void *pool)
     sigfillset(&all);
     (void)sigprocmask(SIG_SETMASK, &all, &before);
     pid_t pid = fork();
-    if (pid == 0)
+    if (pid == 0) {
         become_child(prefork, slot, parent);
+    }
     int result = pid < 0 ? -errno : 0;
     (void)sigprocmask(SIG_SETMASK, &before, NULL);
     if (pid < 0) {
@@ -94,16 +97,19 @@ static unsigned idle(void *pool)
 
 static void report(struct prefork *prefork, pid_t pid, int status)
 {
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
         return;
-    if (!log_allow(&prefork->log_limit, clock_now_ms()))
+    }
+    if (!log_allow(&prefork->log_limit, clock_now_ms())) {
         return;
-    if (WIFSIGNALED(status))
+    }
+    if (WIFSIGNALED(status)) {
         log_write(LOG_LEVEL_WARN, "child %d ended by signal %d (%s)", (int)pid,
                   WTERMSIG(status), strsignal(WTERMSIG(status)));
-    else
+    } else {
         log_write(LOG_LEVEL_WARN, "child %d ended with status %d", (int)pid,
                   WEXITSTATUS(status));
+    }
 }
 
 static unsigned reap(void *pool, unsigned *stillborn)
@@ -120,8 +126,9 @@ static unsigned reap(void *pool, unsigned *stillborn)
     for (pid_t pid = waitpid(-1, &status, WNOHANG); pid > 0;
          pid = waitpid(-1, &status, WNOHANG)) {
         int slot = scoreboard_find(prefork->scoreboard, pid);
-        if (slot < 0)
+        if (slot < 0) {
             continue; /* left over by what ran in this process before */
+        }
         bool of_use = scoreboard_was_busy(prefork->scoreboard, slot) ||
                       clock_now_ms() - prefork->forked_ms[slot] >= STILLBORN_MS;
         *stillborn += !of_use;
@@ -137,13 +144,15 @@ static void set_phase(void *pool, enum serve_phase phase)
     struct prefork *prefork = pool;
 
     scoreboard_set_phase(prefork->scoreboard, phase);
-    if (phase != SERVE_ABANDON)
+    if (phase != SERVE_ABANDON) {
         return;
+    }
     /* Not one of these can have been given to another process: none is collected yet. */
     for (unsigned i = 0; i < scoreboard_slots(prefork->scoreboard); i++) {
         pid_t pid = scoreboard_pid(prefork->scoreboard, (int)i);
-        if (pid > 0)
+        if (pid > 0) {
             (void)kill(pid, SIGKILL);
+        }
     }
 }
 
@@ -162,17 +171,21 @@ static int prefork_open(struct prefork *prefork)
 
     sigemptyset(&child_ended);
     sigaddset(&child_ended, SIGCHLD);
-    if (sigprocmask(SIG_BLOCK, &child_ended, &prefork->mask) != 0)
+    if (sigprocmask(SIG_BLOCK, &child_ended, &prefork->mask) != 0) {
         return -errno;
+    }
     prefork->child_fd = signalfd(-1, &child_ended, SFD_CLOEXEC | SFD_NONBLOCK);
-    if (prefork->child_fd < 0)
+    if (prefork->child_fd < 0) {
         return -errno;
+    }
     prefork->scoreboard = scoreboard_open(slots);
-    if (prefork->scoreboard == NULL)
+    if (prefork->scoreboard == NULL) {
         return -errno;
+    }
     prefork->forked_ms = calloc(slots, sizeof(*prefork->forked_ms));
-    if (prefork->forked_ms == NULL)
+    if (prefork->forked_ms == NULL) {
         return -ENOMEM;
+    }
     prefork->supervisor =
         supervisor_open(prefork->server, &ops, prefork, prefork->child_fd);
     return prefork->supervisor == NULL ? -errno : 0;
@@ -183,8 +196,9 @@ static void prefork_close(struct prefork *prefork)
     supervisor_close(prefork->supervisor);
     free(prefork->forked_ms);
     scoreboard_close(prefork->scoreboard);
-    if (prefork->child_fd >= 0)
+    if (prefork->child_fd >= 0) {
         close(prefork->child_fd);
+    }
     (void)sigprocmask(SIG_SETMASK, &prefork->mask, NULL);
 }
 
@@ -194,10 +208,11 @@ static int prefork_run(const struct server *server)
     int result = prefork_open(&prefork);
     int status = 1;
 
-    if (result == 0)
+    if (result == 0) {
         status = supervisor_run(prefork.supervisor);
-    else
+    } else {
         log_write(LOG_LEVEL_ERROR, "prefork cannot start: %s", strerror(-result));
+    }
     prefork_close(&prefork);
     return status;
 }

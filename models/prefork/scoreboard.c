@@ -48,8 +48,9 @@ struct scoreboard *scoreboard_open(unsigned slots)
     void *memory =
         mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
-    if (memory == MAP_FAILED)
+    if (memory == MAP_FAILED) {
         return NULL;
+    }
     struct scoreboard *scoreboard = memory;
     scoreboard->bytes = bytes;
     scoreboard->slots = slots;
@@ -60,8 +61,9 @@ struct scoreboard *scoreboard_open(unsigned slots)
 
 void scoreboard_close(struct scoreboard *scoreboard)
 {
-    if (scoreboard != NULL)
+    if (scoreboard != NULL) {
         munmap(scoreboard, scoreboard->bytes);
+    }
 }
 
 int scoreboard_claim(struct scoreboard *scoreboard)
@@ -69,8 +71,9 @@ int scoreboard_claim(struct scoreboard *scoreboard)
     for (int i = 0; i < (int)scoreboard->slots; i++) {
         struct slot *slot = &scoreboard->slot[i];
         if (atomic_load_explicit(&slot->pid, memory_order_relaxed) != 0 ||
-            (atomic_load(word_of(scoreboard, i)) & bit_of(i)) != 0)
+            (atomic_load(word_of(scoreboard, i)) & bit_of(i)) != 0) {
             continue;
+        }
         atomic_store_explicit(&slot->retire, false, memory_order_relaxed);
         atomic_store_explicit(&slot->was_busy, false, memory_order_relaxed);
         atomic_fetch_or(word_of(scoreboard, i), bit_of(i));
@@ -87,8 +90,9 @@ void scoreboard_set_pid(struct scoreboard *scoreboard, int slot, pid_t pid)
 int scoreboard_find(const struct scoreboard *scoreboard, pid_t pid)
 {
     for (int i = 0; i < (int)scoreboard->slots; i++) {
-        if (scoreboard_pid(scoreboard, i) == pid)
+        if (scoreboard_pid(scoreboard, i) == pid) {
             return i;
+        }
     }
     return -1;
 }
@@ -113,8 +117,9 @@ unsigned scoreboard_idle(const struct scoreboard *scoreboard)
 {
     unsigned count = 0;
 
-    for (unsigned i = 0; i < scoreboard->words; i++)
+    for (unsigned i = 0; i < scoreboard->words; i++) {
         count += (unsigned)__builtin_popcountll(atomic_load(&idle_words(scoreboard)[i]));
+    }
     return count;
 }
 
@@ -147,8 +152,9 @@ bool scoreboard_set_busy(struct scoreboard *scoreboard, int slot)
      * least one must see that both are clear. */
     atomic_fetch_and(word_of(scoreboard, slot), ~bit_of(slot));
     for (unsigned i = 0; i < scoreboard->words; i++) {
-        if (atomic_load(&idle_words(scoreboard)[i]) != 0)
+        if (atomic_load(&idle_words(scoreboard)[i]) != 0) {
             return false;
+        }
     }
     return true;
 }

@@ -69,8 +69,9 @@ struct thread_pool *thread_pool_open(const struct thread_pool_config *config)
 {
     struct thread_pool *pool = aligned_alloc(CACHE_LINE, sizeof(*pool));
 
-    if (pool == NULL)
+    if (pool == NULL) {
         return NULL;
+    }
     pool->config = *config;
     choose_blocked(&pool->blocked);
     pool->threads = NULL;
@@ -92,8 +93,9 @@ struct thread_pool *thread_pool_open(const struct thread_pool_config *config)
 
 void thread_pool_close(struct thread_pool *pool)
 {
-    if (pool == NULL)
+    if (pool == NULL) {
         return;
+    }
     pthread_attr_destroy(&pool->attributes);
     free(pool);
 }
@@ -108,8 +110,9 @@ static void *run_thread(void *argument)
     self->next_ended = atomic_load_explicit(&pool->ended, memory_order_relaxed);
     while (!atomic_compare_exchange_weak_explicit(&pool->ended, &self->next_ended, self,
                                                   memory_order_release,
-                                                  memory_order_relaxed))
+                                                  memory_order_relaxed)) {
         ;
+    }
     /* From the push on self may be freed as soon as this thread returns, not before: the
      * owner joins it first. */
     pool->config.wake(pool->config.context);
@@ -121,8 +124,9 @@ int thread_pool_start(struct thread_pool *pool)
     struct pool_thread *thread = calloc(1, sizeof(*thread));
     sigset_t before;
 
-    if (thread == NULL)
+    if (thread == NULL) {
         return -ENOMEM;
+    }
     thread->pool = pool;
     atomic_init(&thread->fd, -1);
     atomic_fetch_add(&pool->idle, 1);
@@ -135,8 +139,9 @@ int thread_pool_start(struct thread_pool *pool)
         return -error;
     }
     thread->next = pool->threads;
-    if (thread->next != NULL)
+    if (thread->next != NULL) {
         thread->next->previous = thread;
+    }
     pool->threads = thread;
     return 0;
 }
@@ -153,12 +158,14 @@ unsigned thread_pool_idle(const struct thread_pool *pool)
 
 static void unlink_thread(struct thread_pool *pool, struct pool_thread *thread)
 {
-    if (thread->next != NULL)
+    if (thread->next != NULL) {
         thread->next->previous = thread->previous;
-    if (thread->previous != NULL)
+    }
+    if (thread->previous != NULL) {
         thread->previous->next = thread->next;
-    else
+    } else {
         pool->threads = thread->next;
+    }
 }
 
 unsigned thread_pool_reap(struct thread_pool *pool, unsigned *useless)
@@ -182,16 +189,18 @@ unsigned thread_pool_reap(struct thread_pool *pool, unsigned *useless)
 void thread_pool_set_phase(struct thread_pool *pool, enum serve_phase phase)
 {
     atomic_store_explicit(&pool->phase, (int)phase, memory_order_release);
-    if (phase != SERVE_ABANDON)
+    if (phase != SERVE_ABANDON) {
         return;
+    }
     /* A reader that takes its bytes slowly can hold a thread in one send for seconds. That
      * the number may meanwhile belong to another thread's socket is no harm: that one is
      * to end as well, and to a file it means nothing. */
     for (struct pool_thread *thread = pool->threads; thread != NULL;
          thread = thread->next) {
         int fd = atomic_load_explicit(&thread->fd, memory_order_relaxed);
-        if (fd >= 0)
+        if (fd >= 0) {
             (void)shutdown(fd, SHUT_RDWR);
+        }
     }
 }
 
@@ -200,8 +209,9 @@ void thread_pool_set_busy(struct pool_thread *self, int fd)
     struct thread_pool *pool = self->pool;
 
     atomic_store_explicit(&self->fd, fd, memory_order_relaxed);
-    if (atomic_fetch_sub(&pool->idle, 1) == 1)
+    if (atomic_fetch_sub(&pool->idle, 1) == 1) {
         pool->config.wake(pool->config.context);
+    }
 }
 
 void thread_pool_set_idle(struct pool_thread *self)
@@ -218,8 +228,9 @@ bool thread_pool_leave(struct pool_thread *self)
     while (leaving > 0) {
         if (atomic_compare_exchange_weak_explicit(pool_leaving, &leaving, leaving - 1,
                                                   memory_order_relaxed,
-                                                  memory_order_relaxed))
+                                                  memory_order_relaxed)) {
             return true;
+        }
     }
     return false;
 }

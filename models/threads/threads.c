@@ -60,8 +60,9 @@ static bool serve_thread(struct pool_thread *self, void *context)
     (void)sched_setscheduler(0, SCHED_BATCH, &no_priority);
     struct worker *worker =
         worker_open(threads->server, WORKER_BLOCKING, WORKER_SHARED_CACHE);
-    if (worker == NULL)
+    if (worker == NULL) {
         return false;
+    }
     serve_blocking(threads->server, worker, &hooks, self);
     worker_close(worker);
     return true;
@@ -133,12 +134,14 @@ static int threads_run(const struct server *server)
     (void)mallopt(M_ARENA_MAX, 2);
 #endif
     threads.pool = thread_pool_open(&config);
-    if (threads.pool != NULL)
+    if (threads.pool != NULL) {
         threads.supervisor = supervisor_open(server, &ops, &threads, -1);
-    if (threads.supervisor != NULL)
+    }
+    if (threads.supervisor != NULL) {
         status = supervisor_run(threads.supervisor);
-    else
+    } else {
         log_write(LOG_LEVEL_ERROR, "threads cannot start: %s", strerror(errno));
+    }
     supervisor_close(threads.supervisor);
     thread_pool_close(threads.pool);
     return status;

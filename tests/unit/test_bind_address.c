@@ -63,8 +63,9 @@ static void test_bad(void **state)
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct bind_address address;
 
-        if (bind_address_parse(&address, cases[i], 80) == 0)
+        if (bind_address_parse(&address, cases[i], 80) == 0) {
             fail_msg("'%s' was taken", cases[i]);
+        }
     }
 }
 

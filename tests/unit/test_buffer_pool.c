@@ -52,14 +52,18 @@ static void test_last_in_first_out(void **state)
 
     (void)state;
     buffer_pool_init(&pool, 3);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3; i++) {
         buffers[i] = buffer_pool_lend(&pool);
-    for (int i = 0; i < 3; i++)
+    }
+    for (int i = 0; i < 3; i++) {
         buffer_pool_return(&pool, buffers[i]);
-    for (int i = 2; i >= 0; i--)
+    }
+    for (int i = 2; i >= 0; i--) {
         assert_ptr_equal(buffer_pool_lend(&pool), buffers[i]);
-    for (int i = 0; i < 3; i++)
+    }
+    for (int i = 0; i < 3; i++) {
         buffer_pool_return(&pool, buffers[i]);
+    }
     buffer_pool_destroy(&pool);
 }
 
@@ -74,11 +78,13 @@ static void test_limit(void **state)
         void *buffers[4];
 
         buffer_pool_init(&pool, limits[i]);
-        for (int j = 0; j < 4; j++)
+        for (int j = 0; j < 4; j++) {
             buffers[j] = buffer_pool_lend(&pool);
+        }
         assert_int_equal(pool.lent, 4);
-        for (int j = 0; j < 4; j++)
+        for (int j = 0; j < 4; j++) {
             buffer_pool_return(&pool, buffers[j]);
+        }
         assert_int_equal(pool.lent, 0);
         assert_int_equal(pool.free_count, limits[i] < 4 ? limits[i] : 4);
         buffer_pool_destroy(&pool);
@@ -131,8 +137,9 @@ static void test_destroy_while_lent(void **state)
         signal(SIGABRT, SIG_DFL);
         close(STDERR_FILENO); /* the assertion's text is expected */
         buffer_pool_init(&pool, 1);
-        if (buffer_pool_lend(&pool) == NULL)
+        if (buffer_pool_lend(&pool) == NULL) {
             _exit(2);
+        }
         buffer_pool_destroy(&pool);
         _exit(0);
     }

@@ -43,8 +43,9 @@ static void test_it_runs(void **state)
     uint64_t deadline = exact_ms(CLOCK_MONOTONIC) + LATE_MS_MOST;
 
     (void)state;
-    while (clock_now_ms() < start + 20)
+    while (clock_now_ms() < start + 20) {
         assert_true(exact_ms(CLOCK_MONOTONIC) < deadline);
+    }
 }
 
 static void test_wall(void **state)

@@ -102,8 +102,9 @@ static bool registers_kept(struct pair *pair, struct side *from, struct side *to
 
 static void registers_body(struct pair *pair)
 {
-    for (uint64_t i = 0; i < ROUNDS; i++)
+    for (uint64_t i = 0; i < ROUNDS; i++) {
         assert_true(registers_kept(pair, &pair->other, &pair->main, i * 1000003));
+    }
 }
 
 static void test_registers(void **state)
@@ -112,8 +113,9 @@ static void test_registers(void **state)
 
     (void)state;
     pair_open(&pair, registers_body);
-    for (uint64_t i = 0; i <= ROUNDS; i++)
+    for (uint64_t i = 0; i <= ROUNDS; i++) {
         assert_true(registers_kept(&pair, &pair.main, &pair.other, ~i));
+    }
     pair_close(&pair);
 }
 

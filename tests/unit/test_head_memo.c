@@ -114,8 +114,8 @@ static void test_what_is_recalled_is_what_was_read(void **state)
         keep(&fixture, heads[i]);
         memset(&recalled, 0xff, sizeof recalled);
         snprintf(text, sizeof text, "%sGET / HTTP/1.1\r\n", heads[i]);
-        assert_true(head_memo_recall(&fixture.memo, text, strlen(text), &guard,
-                                     &recalled));
+        assert_true(
+            head_memo_recall(&fixture.memo, text, strlen(text), &guard, &recalled));
         assert_int_equal(guard.fed, strlen(heads[i]));
         assert_memory_equal(&guard, &fixture.guard, sizeof guard);
         check_same(&recalled, read_head(&fixture, 100, heads[i]), text);

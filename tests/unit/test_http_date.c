@@ -232,9 +232,10 @@ static void two_digit_years_are_near_now(void **state)
         CHECK_CASE(cases[i].line, cases[i].meant, parse(cases[i].meant, 0, &meant));
         CHECK_CASE(cases[i].line, cases[i].text, parse(cases[i].text, now, &seconds));
         http_date_format(seconds, text);
-        if (seconds != meant)
+        if (seconds != meant) {
             fail_msg("%s:%d: \"%s\" is %s, not %s", __FILE__, cases[i].line,
                      cases[i].text, text, cases[i].meant);
+        }
     }
 }
 
@@ -265,10 +266,11 @@ struct calendar {
 
 static int month_len(const struct calendar *date)
 {
-    if (date->month == 1)
+    if (date->month == 1) {
         return (date->year % 4 == 0 && date->year % 100 != 0) || date->year % 400 == 0
                    ? 29
                    : 28;
+    }
     return date->month == 3 || date->month == 5 || date->month == 8 || date->month == 10
                ? 30
                : 31;
@@ -278,12 +280,14 @@ static void next_day(struct calendar *date)
 {
     date->weekday = (date->weekday + 1) % 7;
     date->day++;
-    if (date->day <= month_len(date))
+    if (date->day <= month_len(date)) {
         return;
+    }
     date->day = 1;
     date->month++;
-    if (date->month < 12)
+    if (date->month < 12) {
         return;
+    }
     date->month = 0;
     date->year++;
 }
@@ -323,10 +327,12 @@ static void every_day_agrees_with_the_calendar(void **state)
 
     (void)state;
     for (int64_t day = -719528; date.year <= 9999; day++) {
-        if (date.year == 1970 && date.month == 0 && date.day == 1)
+        if (date.year == 1970 && date.month == 0 && date.day == 1) {
             assert_int_equal(day, 0);
-        if ((date.year >= 1600 && date.year <= 2400) || day % 97 == 0)
+        }
+        if ((date.year >= 1600 && date.year <= 2400) || day % 97 == 0) {
             check_moment(&date, day * 86400, (int)random_below(&seed, 86400));
+        }
         next_day(&date);
     }
 }
@@ -347,14 +353,17 @@ static void a_changed_byte_is_noticed(void **state)
         http_date_format(start, text);
         text[at] = (char)(random_below(&seed, 4) > 0 ? '0' + random_below(&seed, 10)
                                                      : 1 + random_below(&seed, 255));
-        if (!http_date_parse(slice_of(text), in_1994, &seconds))
+        if (!http_date_parse(slice_of(text), in_1994, &seconds)) {
             continue;
+        }
         accepted++;
-        if (memcmp(text + 23, "60", 2) == 0)
+        if (memcmp(text + 23, "60", 2) == 0) {
             seconds--;
+        }
         http_date_format(seconds, again);
-        if (memcmp(text + 23, "60", 2) == 0)
+        if (memcmp(text + 23, "60", 2) == 0) {
             memcpy(again + 23, "60", 2);
+        }
         CHECK_CASE(__LINE__, text, memcmp(text, again, HTTP_DATE_LEN) == 0);
     }
     assert_true(accepted > 1000);

@@ -32,8 +32,9 @@ static void test_order_and_wake(void **state)
     assert_non_null(inbox);
     assert_false(is_readable(inbox, 0));
     assert_int_equal(inbox_take(inbox, fds, 8), 0);
-    for (int fd = 1001; fd <= 1003; fd++)
+    for (int fd = 1001; fd <= 1003; fd++) {
         assert_int_equal(inbox_put(inbox, fd), 0);
+    }
     assert_true(is_readable(inbox, 0));
     assert_int_equal(inbox_take(inbox, fds, 2), 2);
     assert_int_equal(fds[0], 1001);
@@ -65,11 +66,13 @@ static void test_growth(void **state)
         int fds[7];
         size_t got;
 
-        for (int i = 0; i < 10 && put < MANY; i++)
+        for (int i = 0; i < 10 && put < MANY; i++) {
             assert_int_equal(inbox_put(inbox, 1000 + put++), 0);
+        }
         got = inbox_take(inbox, fds, 7);
-        for (size_t i = 0; i < got; i++)
+        for (size_t i = 0; i < got; i++) {
             assert_int_equal(fds[i], 1000 + taken++);
+        }
         assert_true(got > 0);
     }
     assert_false(is_readable(inbox, 0));
@@ -94,8 +97,9 @@ static void test_close(void **state)
     inbox_close(inbox);
     assert_true(fcntl(fds[0], F_GETFD) >= 0);
     close(fds[0]);
-    for (int i = 1; i < 3; i++)
+    for (int i = 1; i < 3; i++) {
         assert_int_equal(fcntl(fds[i], F_GETFD), -1);
+    }
     assert_int_equal(fcntl(wake, F_GETFD), -1);
     inbox_close(NULL);
 }
@@ -112,8 +116,9 @@ static void *write_many(void *argument)
 {
     struct writer *writer = argument;
 
-    for (int i = 0; i < EACH; i++)
+    for (int i = 0; i < EACH; i++) {
         writer->failures += inbox_put(writer->inbox, writer->first + i) != 0;
+    }
     return NULL;
 }
 

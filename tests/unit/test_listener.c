@@ -65,8 +65,9 @@ static void test_one_port_for_all(void **state)
 
     (void)state;
     assert_int_equal(listener_count(listener), 2);
-    for (unsigned i = 0; i < 2; i++)
+    for (unsigned i = 0; i < 2; i++) {
         name_of(listener, i, &names[i]);
+    }
     assert_int_equal(bind_address_port(&names[0]), bind_address_port(&names[1]));
     assert_null(listener_url(listener, 2));
     listener_close(listener, true);
@@ -81,8 +82,9 @@ static void test_ipv6_only(void **state)
     struct bind_address name;
 
     (void)state;
-    if (!ipv6_works())
+    if (!ipv6_works()) {
         return;
+    }
     listener = open_listener(&ipv6_address);
     assert_int_equal(int_option(listener_fd(listener, 0), IPPROTO_IPV6, IPV6_V6ONLY), 1);
     assert_ptr_equal(strstr(listener_url(listener, 0), "http://[::1]:"),
@@ -162,22 +164,24 @@ static void accept_blocking(const struct options *options)
     int fd = -1;
 
     assert_int_equal(listener_set_blocking(listener), 0);
-    for (unsigned i = 0; i < count; i++)
+    for (unsigned i = 0; i < count; i++) {
         clients[i] = connected(listener, i);
+    }
     for (unsigned i = 0; i < count; i++) {
         enum accept_result result;
 
-        do
+        do {
             result = listener_accept_blocking(listener, &fd);
-        while (result == ACCEPT_NONE);
+        } while (result == ACCEPT_NONE);
         assert_int_equal(result, ACCEPT_OK);
         assert_false(fcntl(fd, F_GETFL) & O_NONBLOCK);
         assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
         close(fd);
     }
     assert_int_equal(listener_accept_blocking(listener, &fd), ACCEPT_NONE);
-    for (unsigned i = 0; i < count; i++)
+    for (unsigned i = 0; i < count; i++) {
         close(clients[i]);
+    }
     listener_close(listener, true);
 }
 
@@ -300,9 +304,11 @@ static unsigned count_lines(int from)
     unsigned lines = 0;
 
     for (ssize_t len = read(from, text, sizeof(text)); len > 0;
-         len = read(from, text, sizeof(text)))
-        for (ssize_t i = 0; i < len; i++)
+         len = read(from, text, sizeof(text))) {
+        for (ssize_t i = 0; i < len; i++) {
             lines += text[i] == '\n';
+        }
+    }
     return lines;
 }
 
@@ -320,8 +326,9 @@ static void exhaust(struct listener *listener)
     EXPECT(dup2(ends[1], STDERR_FILENO) == STDERR_FILENO);
     use_up_descriptors(&before);
     start = now_ms();
-    for (int i = 0; i < CALLS; i++)
+    for (int i = 0; i < CALLS; i++) {
         EXPECT(listener_accept(listener, 0, &fd) == ACCEPT_RETRY);
+    }
     /* Three a second, and a second may have begun or passed meanwhile. */
     EXPECT(count_lines(ends[0]) - 1 < 3 * (2 + (now_ms() - start) / 1000));
     EXPECT(setrlimit(RLIMIT_NOFILE, &before) == 0);
@@ -339,8 +346,9 @@ static void exhaust_blocking(struct listener *listener)
     EXPECT(dup2(open("/dev/null", O_WRONLY), STDERR_FILENO) == STDERR_FILENO);
     use_up_descriptors(&before);
     start = now_ms();
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3; i++) {
         EXPECT(listener_accept_blocking(listener, &fd) == ACCEPT_RETRY);
+    }
     EXPECT(now_ms() - start >= 3 * LISTENER_RETRY_MS);
     EXPECT(setrlimit(RLIMIT_NOFILE, &before) == 0);
     EXPECT(listener_accept_blocking(listener, &fd) == ACCEPT_OK);
@@ -393,8 +401,9 @@ static void test_client_gone(void **state)
     close(client);
     result = listener_accept(listener, 0, &fd);
     assert_true(result == ACCEPT_OK || result == ACCEPT_NONE);
-    if (result == ACCEPT_OK)
+    if (result == ACCEPT_OK) {
         close(fd);
+    }
     client = connected(listener, 0);
     close(accepted(listener, 0));
     close(client);

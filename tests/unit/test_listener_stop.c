@@ -36,8 +36,9 @@ static void sleep_in_accept(struct sleepers *sleepers)
     atomic_store(&sleeper->tid, (int)gettid());
     do {
         result = listener_accept_blocking(sleepers->listener, &fd);
-        if (result == ACCEPT_NONE && atomic_load(&sleepers->stopping))
+        if (result == ACCEPT_NONE && atomic_load(&sleepers->stopping)) {
             atomic_store(&sleeper->overslept, true);
+        }
     } while (result == ACCEPT_NONE);
     atomic_store(&sleeper->result, (int)result);
 }
@@ -53,8 +54,9 @@ static char thread_state(int tid)
 
     snprintf(path, sizeof(path), "/proc/%d/stat", tid);
     fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
+    if (fd < 0) {
         return 0;
+    }
     len = read(fd, text, sizeof(text) - 1);
     close(fd);
     text[len > 0 ? len : 0] = '\0';
@@ -85,13 +87,15 @@ static void stop_threads(struct sleepers *sleepers)
 {
     pthread_t threads[SLEEPERS];
 
-    for (int i = 0; i < SLEEPERS; i++)
+    for (int i = 0; i < SLEEPERS; i++) {
         assert_int_equal(pthread_create(&threads[i], NULL, run_thread, sleepers), 0);
+    }
     wait_until_all_sleep(sleepers);
     atomic_store(&sleepers->stopping, true);
     listener_stop(sleepers->listener);
-    for (int i = 0; i < SLEEPERS; i++)
+    for (int i = 0; i < SLEEPERS; i++) {
         assert_int_equal(pthread_join(threads[i], NULL), 0);
+    }
 }
 
 /* Processes, and the stop comes from one of them, not from the one that made them all. */
@@ -118,8 +122,9 @@ static void stop_processes(struct sleepers *sleepers)
         _exit(0);
     }
     assert_int_equal(waitpid(stopper, &status, 0), stopper);
-    for (int i = 0; i < SLEEPERS; i++)
+    for (int i = 0; i < SLEEPERS; i++) {
         assert_int_equal(waitpid(children[i], &status, 0), children[i]);
+    }
 }
 
 /* True if the stop ended every sleep. A tick may pass in the very moment of the stop, so
@@ -139,8 +144,9 @@ static bool stop_wakes(const struct options *options, void (*stop)(struct sleepe
         assert_int_equal(atomic_load(&sleepers->each[i].result), ACCEPT_STOPPED);
         woken = woken && !atomic_load(&sleepers->each[i].overslept);
     }
-    for (unsigned i = 0; i < listener_count(sleepers->listener); i++)
+    for (unsigned i = 0; i < listener_count(sleepers->listener); i++) {
         assert_int_equal(listener_accept(sleepers->listener, i, &fd), ACCEPT_STOPPED);
+    }
     assert_int_equal(listener_accept_blocking(sleepers->listener, &fd), ACCEPT_STOPPED);
     listener_close(sleepers->listener, true);
     munmap(sleepers, sizeof(*sleepers));
@@ -149,9 +155,11 @@ static bool stop_wakes(const struct options *options, void (*stop)(struct sleepe
 
 static void check_stop(const struct options *options, void (*stop)(struct sleepers *))
 {
-    for (int round = 0; round < ROUNDS; round++)
-        if (stop_wakes(options, stop))
+    for (int round = 0; round < ROUNDS; round++) {
+        if (stop_wakes(options, stop)) {
             return;
+        }
+    }
     fail_msg("accept at %s slept until its tick, %d times", options->binds.values[0],
              ROUNDS);
 }
@@ -163,8 +171,9 @@ static void test_stop_wakes_threads(void **state)
     check_stop(&unix_address, stop_threads);
     check_stop(&two_addresses, stop_threads);
     check_stop(&mixed_addresses, stop_threads);
-    if (ipv6_works())
+    if (ipv6_works()) {
         check_stop(&ipv6_address, stop_threads);
+    }
 }
 
 static void test_stop_wakes_processes(void **state)

@@ -135,8 +135,9 @@ static void test_stuck_pipe(void **state)
 
     (void)state;
     assert_int_equal(pipe2(ends, O_NONBLOCK), 0);
-    while (write(ends[1], filling, sizeof(filling)) > 0)
+    while (write(ends[1], filling, sizeof(filling)) > 0) {
         ;
+    }
     assert_int_equal(errno, EAGAIN);
     assert_int_equal(fcntl(ends[1], F_SETFL, 0), 0);
     saved = redirect(ends[1]);
@@ -152,8 +153,9 @@ static unsigned count_allowed(struct log_limit *limit, uint64_t now_ms, unsigned
 {
     unsigned allowed = 0;
 
-    for (unsigned i = 0; i < calls; i++)
+    for (unsigned i = 0; i < calls; i++) {
         allowed += log_allow(limit, now_ms) ? 1 : 0;
+    }
     return allowed;
 }
 
@@ -183,8 +185,9 @@ static void *call_limit(void *argument)
 {
     struct caller *caller = argument;
 
-    for (uint64_t second = 0; second < SECONDS; second++)
+    for (uint64_t second = 0; second < SECONDS; second++) {
         caller->allowed += count_allowed(caller->limit, second * 1000, CALLS / SECONDS);
+    }
     return NULL;
 }
 

@@ -13,9 +13,10 @@ static void the_builtin_table_is_sorted(void **state)
 {
     (void)state;
     assert_true(mime_builtin_count >= 150);
-    for (size_t i = 1; i < mime_builtin_count; i++)
+    for (size_t i = 1; i < mime_builtin_count; i++) {
         CHECK_CASE(__LINE__, mime_builtin[i].extension,
                    strcmp(mime_builtin[i - 1].extension, mime_builtin[i].extension) < 0);
+    }
 }
 
 static void every_builtin_row_is_well_formed_and_found(void **state)
@@ -90,9 +91,10 @@ static void names_have_types(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         CHECK_CASE(cases[i].line, cases[i].name,
                    strcmp(mime_type(NULL, slice_of(cases[i].name)), cases[i].type) == 0);
+    }
     assert_string_equal(mime_type(NULL, SLICE("a.html\0")), unknown);
     assert_string_equal(mime_type(NULL, SLICE("a.\0html")), unknown);
     assert_string_equal(mime_type(NULL, (struct slice){ NULL, 0 }), unknown);
@@ -129,9 +131,10 @@ static void charsets_belong_to_text(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         CHECK_CASE(cases[i].line, cases[i].type,
                    mime_has_charset(cases[i].type) == cases[i].has);
+    }
 }
 
 /* From a copy that is exactly as long, and gone when the table is used. */
@@ -264,10 +267,12 @@ static void a_large_table_is_searched(void **state)
 
     (void)state;
     assert_non_null(text);
-    for (unsigned i = 0; i < ROWS; i++)
+    for (unsigned i = 0; i < ROWS; i++) {
         len += (size_t)sprintf(text + len, "x/old e%u f%u\n", i * 7919 % ROWS, i);
-    for (unsigned i = 0; i < ROWS; i += 3)
+    }
+    for (unsigned i = 0; i < ROWS; i += 3) {
         len += (size_t)sprintf(text + len, "x/new-%u e%u\n", i, i);
+    }
     table = parse(text, &bad_line);
     free(text);
     assert_non_null(table);
@@ -277,8 +282,9 @@ static void a_large_table_is_searched(void **state)
         (void)sprintf(name, "a.f%u", i);
         CHECK_CASE(__LINE__, name, strcmp(mime_type(table, slice_of(name)), type) == 0);
         (void)sprintf(name, "a.E%u", i);
-        if (i % 3 == 0)
+        if (i % 3 == 0) {
             (void)sprintf(type, "x/new-%u", i);
+        }
         CHECK_CASE(__LINE__, name, strcmp(mime_type(table, slice_of(name)), type) == 0);
     }
     mime_table_free(table);

@@ -71,16 +71,18 @@ static void scene_open(struct scene *scene)
 {
     *scene = (struct scene){ .offload = offload_open(2) };
     assert_non_null(scene->offload);
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 4; i++) {
         gate_init(&scene->gates[i], &scene->destroyed);
+    }
 }
 
 static void scene_close(struct scene *scene, struct scheduler *scheduler)
 {
     offload_close(scene->offload);
     scheduler_close(scheduler);
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 4; i++) {
         work_put(&scene->gates[i].base);
+    }
     /* Every reference that was taken is back. */
     assert_int_equal(scene->destroyed, 4);
 }
@@ -112,15 +114,17 @@ static void opens_gates(void *argument)
     struct scene *scene = ((struct actor *)argument)->scene;
 
     while (scene->waiting < 4 || !atomic_load(&scene->gates[0].started) ||
-           !atomic_load(&scene->gates[1].started))
+           !atomic_load(&scene->gates[1].started)) {
         scheduler_yield();
+    }
     assert_false(atomic_load(&scene->gates[2].started));
     /* A wake-up before the work is done ends nothing. */
     scheduler_wake(scene->waiters[3]);
     scheduler_yield();
     assert_int_equal(scene->waiting, 4);
-    for (int i = 3; i >= 0; i--)
+    for (int i = 3; i >= 0; i--) {
         gate_open(&scene->gates[i], (char)(10 + i));
+    }
 }
 
 static void test_results(void **state)
@@ -130,8 +134,9 @@ static void test_results(void **state)
 
     (void)state;
     scene_open(&scene);
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 4; i++) {
         spawn(scheduler, runs_work, &scene, i);
+    }
     spawn(scheduler, opens_gates, &scene, 0);
     scheduler_run(scheduler);
     for (int i = 0; i < 4; i++) {
@@ -148,11 +153,13 @@ static void gives_up(void *argument)
     struct scene *scene = ((struct actor *)argument)->scene;
 
     while (scene->waiting < 4 || !atomic_load(&scene->gates[0].started) ||
-           !atomic_load(&scene->gates[1].started))
+           !atomic_load(&scene->gates[1].started)) {
         scheduler_yield();
+    }
     scene->given_up = true;
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 4; i++) {
         scheduler_wake(scene->waiters[i]);
+    }
 }
 
 /* Two are running and two are queued when everybody gives up: offload_close waits for
@@ -164,13 +171,15 @@ static void test_given_up(void **state)
 
     (void)state;
     scene_open(&scene);
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 4; i++) {
         spawn(scheduler, runs_work, &scene, i);
+    }
     spawn(scheduler, gives_up, &scene, 0);
     scheduler_run(scheduler);
     assert_int_equal(scene.waiting, 0);
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 4; i++) {
         assert_false(scene.done[i]);
+    }
     gate_open(&scene.gates[2], 1);
     gate_open(&scene.gates[3], 1);
     gate_open(&scene.gates[0], 1);

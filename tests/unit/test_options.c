@@ -39,9 +39,10 @@ static void describe(const struct options *options, char text[TEXT_MAX])
         (int)options->server_header, (unsigned long long)options->grace_ms,
         options->root);
 
-    for (unsigned i = 0; i < options->binds.count; i++)
+    for (unsigned i = 0; i < options->binds.count; i++) {
         len += snprintf(text + len, TEXT_MAX - (size_t)len, "<%s>",
                         options->binds.values[i]);
+    }
     snprintf(text + len, TEXT_MAX - (size_t)len, " user=%s access-log=%s log-format=%d",
              options->user != NULL ? options->user : "",
              options->access_log != NULL ? options->access_log : "",
@@ -55,10 +56,12 @@ static void clear_environment(void)
 
         snprintf(name, sizeof(name), "TETRAD_%s", row->name);
         for (char *at = name; *at != '\0'; at++) {
-            if (*at >= 'a' && *at <= 'z')
+            if (*at >= 'a' && *at <= 'z') {
                 *at = (char)(*at - 'a' + 'A');
-            if (*at == '-')
+            }
+            if (*at == '-') {
                 *at = '_';
+            }
         }
         unsetenv(name);
     }
@@ -82,10 +85,12 @@ static enum options_result parse(struct options *options, const struct case_line
     int argc = 1;
 
     clear_environment();
-    for (size_t i = 0; i < 3 && line->environment[i] != NULL; i++)
+    for (size_t i = 0; i < 3 && line->environment[i] != NULL; i++) {
         set_environment(line->environment[i]);
-    for (size_t i = 0; i < WORDS_MAX && line->words[i] != NULL; i++)
+    }
+    for (size_t i = 0; i < WORDS_MAX && line->words[i] != NULL; i++) {
         argv[argc++] = (char *)line->words[i];
+    }
     error[0] = '\0';
     return options_parse(options, argc, argv, error, ERROR_MAX);
 }
@@ -99,20 +104,24 @@ static void check(const struct case_line *line)
     enum options_result result = parse(&options, line, error);
     bool good;
 
-    if (result == OPTIONS_RUN)
+    if (result == OPTIONS_RUN) {
         describe(&options, text);
-    else
+    } else {
         snprintf(text, sizeof(text), "%s", error);
+    }
     options_free(&options);
     good = result == line->result &&
            (result == OPTIONS_RUN ? strstr(text, line->holds) != NULL
                                   : strcmp(text, line->holds) == 0);
-    if (good)
+    if (good) {
         return;
-    for (size_t i = 0; i < WORDS_MAX && line->words[i] != NULL; i++)
+    }
+    for (size_t i = 0; i < WORDS_MAX && line->words[i] != NULL; i++) {
         print_error("word '%s'\n", line->words[i]);
-    for (size_t i = 0; i < 3 && line->environment[i] != NULL; i++)
+    }
+    for (size_t i = 0; i < 3 && line->environment[i] != NULL; i++) {
         print_error("environment '%s'\n", line->environment[i]);
+    }
     fail_msg("result %d, not %d: '%s', not '%s'", (int)result, (int)line->result, text,
              line->holds);
 }
@@ -374,16 +383,18 @@ static void test_full_list(void **state)
     char many[20 * (OPTIONS_BINDS_MAX + 1) + sizeof("TETRAD_BIND=")] = "TETRAD_BIND=";
 
     (void)state;
-    for (unsigned i = 0; i < OPTIONS_BINDS_MAX; i++)
+    for (unsigned i = 0; i < OPTIONS_BINDS_MAX; i++) {
         line.words[i] = "-b127.0.0.1";
+    }
     check(&line);
     line.words[OPTIONS_BINDS_MAX] = "-b::1";
     line.result = OPTIONS_ERROR;
     line.holds = "--bind '::1': more than 16 values";
     check(&line);
 
-    for (unsigned i = 0; i <= OPTIONS_BINDS_MAX; i++)
+    for (unsigned i = 0; i <= OPTIONS_BINDS_MAX; i++) {
         strcat(many, "127.0.0.2\n");
+    }
     memset(line.words, 0, sizeof(line.words));
     line.environment[0] = many;
     line.holds = "TETRAD_BIND='127.0.0.2': more than 16 values";
@@ -424,13 +435,15 @@ static void test_help(void **state)
         snprintf(name, sizeof(name), "--%s%c", row->name,
                  row->implied != NULL ? '[' : ' ');
         assert_non_null(strstr(text, name));
-        if (row->initial == NULL)
+        if (row->initial == NULL) {
             continue;
+        }
         snprintf(name, sizeof(name), "(default %s)", row->initial);
         assert_non_null(strstr(text, name));
     }
-    for (const char *line = text; *line != '\0'; line += strcspn(line, "\n") + 1)
+    for (const char *line = text; *line != '\0'; line += strcspn(line, "\n") + 1) {
         assert_in_range(strcspn(line, "\n"), 0, 80);
+    }
     free(text);
 }
 

@@ -243,8 +243,9 @@ static void test_many(void **state)
     }
     for (int i = COUNT - 1; i >= 0; i--) {
         assert_int_equal(send(peers[i], "x", 1, 0), 1);
-        while ((sources[i].ready & POLLER_READABLE) == 0)
+        while ((sources[i].ready & POLLER_READABLE) == 0) {
             assert_int_equal(poller_wait(poller, WAIT_MS, named), 1);
+        }
         assert_ptr_equal(named[0], &sources[i]);
         sources[i].awaited = 0;
     }

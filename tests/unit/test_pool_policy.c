@@ -41,8 +41,9 @@ static void keeps_the_ready_number(void **state)
         struct pool_policy policy = policy_of(cases[i].ready, cases[i].limit);
         unsigned started =
             pool_policy_start(&policy, cases[i].total, cases[i].idle, START_MS);
-        if (started != cases[i].started)
+        if (started != cases[i].started) {
             fail_msg("case %zu: started %u, not %u", i, started, cases[i].started);
+        }
     }
 }
 
@@ -55,8 +56,9 @@ static void meets_a_crowd_in_doubling_steps(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
         unsigned started = pool_policy_start(&policy, total, 0, START_MS + i);
-        if (started != steps[i])
+        if (started != steps[i]) {
             fail_msg("round %zu: started %u, not %u", i, started, steps[i]);
+        }
         total += started;
     }
     assert_int_equal(total, 500);
@@ -116,11 +118,13 @@ static void failures_hold_back_longer_and_longer(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(pauses) / sizeof(pauses[0]); i++) {
         pool_policy_failed(&policy, now_ms);
-        if (pool_policy_start(&policy, 0, 0, now_ms + pauses[i] - 1) != 0)
+        if (pool_policy_start(&policy, 0, 0, now_ms + pauses[i] - 1) != 0) {
             fail_msg("failure %zu: started before %u ms", i, pauses[i]);
+        }
         now_ms += pauses[i];
-        if (pool_policy_start(&policy, 0, 0, now_ms) == 0)
+        if (pool_policy_start(&policy, 0, 0, now_ms) == 0) {
             fail_msg("failure %zu: not started after %u ms", i, pauses[i]);
+        }
     }
     /* Forgotten after a while without one. */
     now_ms += 2 * POOL_BACKOFF_MAX_MS + 1;
@@ -134,8 +138,9 @@ static void one_that_was_of_use_ends_the_pause(void **state)
     struct pool_policy policy = policy_of(4, 500);
 
     (void)state;
-    for (int i = 0; i < 10; i++)
+    for (int i = 0; i < 10; i++) {
         pool_policy_failed(&policy, START_MS);
+    }
     assert_int_equal(pool_policy_start(&policy, 0, 0, START_MS), 0);
     pool_policy_worked(&policy);
     assert_int_equal(pool_policy_start(&policy, 0, 0, START_MS), 4);

@@ -57,9 +57,10 @@ static void check_cases(const struct range_case *cases, size_t count)
         char text[1024];
 
         parse_text(cases[i].value, cases[i].size, text, sizeof(text));
-        if (strcmp(text, cases[i].wanted) != 0)
+        if (strcmp(text, cases[i].wanted) != 0) {
             fail_msg("%s:%d: \"%s\" of %" PRIu64 ": %s, not %s", __FILE__, cases[i].line,
                      cases[i].value, cases[i].size, text, cases[i].wanted);
+        }
     }
 }
 
@@ -226,9 +227,10 @@ static void spread(char *to, size_t room, unsigned count, unsigned step)
 {
     size_t len = (size_t)snprintf(to, room, "bytes=");
 
-    for (unsigned i = 0; i < count; i++)
+    for (unsigned i = 0; i < count; i++) {
         len += (size_t)snprintf(to + len, room - len, "%s%u-%u", i > 0 ? "," : "",
                                 i * step, i * step);
+    }
     assert_true(len < room);
 }
 
@@ -275,8 +277,9 @@ static void a_hostile_field_is_bounded(void **state)
     parse_text(value, 5000, text, sizeof(text));
     assert_string_equal(text, "ignored");
     len = (size_t)snprintf(value, sizeof(value), "bytes=5-");
-    while (len + 4 < sizeof(value))
+    while (len + 4 < sizeof(value)) {
         len += (size_t)snprintf(value + len, sizeof(value) - len, ",5-");
+    }
     parse_text(value, 8 << 20, text, sizeof(text));
     assert_string_equal(text, "5-8388607");
     memset(value + 6, ',', sizeof(value) - 7);
@@ -302,29 +305,36 @@ static void slow_text(const int first[], const int last[], unsigned specs, int s
     size_t len = 0;
 
     for (unsigned i = 0; i < specs; i++) {
-        for (int at = first[i]; at <= last[i]; at++)
+        for (int at = first[i]; at <= last[i]; at++) {
             marked[at] = true;
+        }
     }
     for (unsigned i = 0; i < specs; i++) {
         int start = first[i];
         int end = first[i];
 
-        if (first[i] > last[i] || told[first[i]])
+        if (first[i] > last[i] || told[first[i]]) {
             continue;
-        while (start > 0 && marked[start - 1])
+        }
+        while (start > 0 && marked[start - 1]) {
             start--;
-        while (end + 1 < size && marked[end + 1])
+        }
+        while (end + 1 < size && marked[end + 1]) {
             end++;
-        for (int at = start; at <= end; at++)
+        }
+        for (int at = start; at <= end; at++) {
             told[at] = true;
+        }
         len += (size_t)snprintf(to + len, room - len, "%s%d-%d", runs > 0 ? " " : "",
                                 start, end);
         runs++;
     }
-    if (runs == 0)
+    if (runs == 0) {
         (void)snprintf(to, room, "unsatisfiable");
-    if (runs > RANGES_MAX)
+    }
+    if (runs > RANGES_MAX) {
         (void)snprintf(to, room, "ignored");
+    }
 }
 
 /* Writes one random spec, and the bytes it selects of `size`; none: *first > *last. */
@@ -365,14 +375,16 @@ static void random_sets_agree_with_the_slow_reading(void **state)
         size_t len = (size_t)sprintf(value, "bytes=");
 
         for (unsigned i = 0; i < specs; i++) {
-            if (i > 0)
+            if (i > 0) {
                 len += (size_t)sprintf(value + len, "%s", commas[random_below(&seed, 7)]);
+            }
             len += random_spec(&seed, size, value + len, &first[i], &last[i]);
         }
         slow_text(first, last, specs, size, wanted, sizeof(wanted));
         parse_text(value, (uint64_t)size, text, sizeof(text));
-        if (strcmp(text, wanted) != 0)
+        if (strcmp(text, wanted) != 0) {
             fail_msg("\"%s\" of %d: %s, not %s", value, size, text, wanted);
+        }
         ignored += text[0] == 'i';
         unsatisfiable += text[0] == 'u';
         plain += text[0] != 'i' && text[0] != 'u';

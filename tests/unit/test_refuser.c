@@ -42,14 +42,16 @@ static void poll_round(struct fixture *fixture, bool accepting, int wait_ms)
 
     assert_true(count <= REFUSER_FDS);
     assert_true(poll(fds, count, wait_ms) >= 0);
-    if (refuser_step(fixture->refuser, fds, count))
+    if (refuser_step(fixture->refuser, fds, count)) {
         refuser_accept(fixture->refuser);
+    }
 }
 
 static void poll_until_held(struct fixture *fixture, unsigned held)
 {
-    while (refuser_held(fixture->refuser) != held)
+    while (refuser_held(fixture->refuser) != held) {
         poll_round(fixture, true, 10);
+    }
 }
 
 static void a_client_reads_503_and_the_end(void **state)
@@ -118,8 +120,9 @@ static void full_places_are_given_on_only_after_a_while(void **state)
     struct pollfd polled[REFUSER_FDS];
     char text[2048];
 
-    for (int i = 0; i <= REFUSER_MAX; i++)
+    for (int i = 0; i <= REFUSER_MAX; i++) {
         fds[i] = tiny_server_connect(&fixture->tiny);
+    }
     poll_until_held(fixture, REFUSER_MAX);
     uint64_t full_ms = clock_now_ms();
     /* No place: the listening socket is left alone, until the first one may be taken. */
@@ -128,13 +131,15 @@ static void full_places_are_given_on_only_after_a_while(void **state)
     assert_true(due_ms <= full_ms + REFUSER_HOLD_MS);
     assert_true(due_ms + REFUSER_HOLD_MS > full_ms);
     struct pollfd last = { .fd = fds[REFUSER_MAX], .events = POLLIN };
-    while (poll(&last, 1, 0) == 0)
+    while (poll(&last, 1, 0) == 0) {
         poll_round(fixture, true, 10);
+    }
     tiny_server_read_all(fds[REFUSER_MAX], text, sizeof(text));
     assert_ptr_equal(strstr(text, "HTTP/1.1 503 "), text);
     assert_true(clock_now_ms() >= due_ms);
-    for (int i = 0; i <= REFUSER_MAX; i++)
+    for (int i = 0; i <= REFUSER_MAX; i++) {
         close(fds[i]);
+    }
     poll_until_held(fixture, 0);
 }
 

@@ -45,9 +45,10 @@ static void names_are_known(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         CHECK_CASE(cases[i].line, cases[i].name,
                    request_field_id(slice_of(cases[i].name)) == cases[i].id);
+    }
 }
 
 static void a_name_with_nul_is_unknown(void **state)
@@ -108,9 +109,10 @@ static void list_text(struct slice list, char *to, size_t room)
     size_t len = 0;
 
     to[0] = '\0';
-    while (request_list_next(&list, &element))
+    while (request_list_next(&list, &element)) {
         len += (size_t)snprintf(to + len, room - len, "[%.*s]", (int)element.len,
                                 element.base);
+    }
     assert_int_equal(list.len, 0);
 }
 

@@ -15,8 +15,9 @@ static void yields_twice(void *argument)
 
     assert_int_equal((uintptr_t)argument % 64, 0);
     for (int i = 0; i < 3; i++) {
-        if (i > 0)
+        if (i > 0) {
             scheduler_yield();
+        }
         note(actor->story, actor->number);
     }
 }
@@ -28,8 +29,9 @@ static void test_first_in_first_out(void **state)
     struct story story = { .count = 0 };
 
     (void)state;
-    for (int i = 1; i <= 3; i++)
+    for (int i = 1; i <= 3; i++) {
         spawn(scheduler, yields_twice, &story, i);
+    }
     run_all(scheduler);
     check_notes(&story, expected, 9);
 }
@@ -56,8 +58,9 @@ static void crowd_parent(void *argument)
     for (unsigned i = 0; i < crowd->children; i++) {
         assert_int_equal(
             scheduler_spawn(scheduler_current(), crowd_child, &crowd, sizeof(crowd)), 0);
-        if (i % 8 == 7)
+        if (i % 8 == 7) {
             scheduler_yield();
+        }
     }
 }
 
@@ -84,9 +87,10 @@ static void test_thousands_at_once(void **state)
     struct crowd crowd = { .started = 0 }, *argument = &crowd;
 
     (void)state;
-    for (int i = 0; i < 3000; i++)
+    for (int i = 0; i < 3000; i++) {
         assert_int_equal(
             scheduler_spawn(scheduler, crowd_child, &argument, sizeof(argument)), 0);
+    }
     assert_int_equal(scheduler_threads(scheduler), 3000);
     run_all(scheduler);
     assert_int_equal(crowd.ended, 3000);
@@ -187,8 +191,9 @@ static void test_deadline_renewed(void **state)
     struct story story = { .count = 0 };
 
     (void)state;
-    for (int i = 0; i < 10; i++)
+    for (int i = 0; i < 10; i++) {
         spawn(scheduler, renews, &story, i);
+    }
     run_all(scheduler);
     assert_int_equal(story.count, 10);
 }
@@ -201,8 +206,9 @@ static void use_stack(size_t bytes)
 
     /* The optimiser must believe that every byte is written, and read after the call. */
     __asm__ volatile("" : : "r"(memset(block, 1, sizeof(block))) : "memory");
-    if (bytes > sizeof(block))
+    if (bytes > sizeof(block)) {
         use_stack(bytes - sizeof(block));
+    }
     __asm__ volatile("" : : "r"(block) : "memory");
 }
 
@@ -240,8 +246,9 @@ static int status_of_overflow(unsigned stack_flags)
 
         setrlimit(RLIMIT_CORE, &none);
         signal(SIGSEGV, SIG_DFL);
-        if (scheduler_spawn(scheduler, uses_bytes, &all, sizeof(all)) == 0)
+        if (scheduler_spawn(scheduler, uses_bytes, &all, sizeof(all)) == 0) {
             scheduler_run(scheduler);
+        }
         _exit(0);
     }
     assert_int_equal(waitpid(child, &status, 0), child);

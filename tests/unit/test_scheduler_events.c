@@ -22,10 +22,11 @@ static void reads_to_the_end(void *argument)
         source.ready &= POLLER_FINAL;
         n = recv(source.fd, buffer, sizeof(buffer), MSG_DONTWAIT);
         note(actor->story, (int)n);
-        if (n != 0)
+        if (n != 0) {
             assert_int_equal(scheduler_await(&source, POLLER_READ, TIMEOUT_HEADER,
                                              clock_now_ms() + 20000),
                              PARK_WOKEN);
+        }
     }
     scheduler_forget(&source);
 }
@@ -151,16 +152,18 @@ static void reads_mailbox(void *argument)
     struct mailbox *mailbox = *(struct mailbox **)argument;
 
     mailbox->reader = scheduler_self();
-    while (mailbox->count < POSTERS * POSTS)
+    while (mailbox->count < POSTERS * POSTS) {
         (void)scheduler_park(TIMEOUT_NONE, UINT64_MAX);
+    }
 }
 
 static void keeps_busy(void *argument)
 {
     struct mailbox *mailbox = *(struct mailbox **)argument;
 
-    while (mailbox->count < POSTERS * POSTS)
+    while (mailbox->count < POSTERS * POSTS) {
         scheduler_yield();
+    }
 }
 
 static void check_posts(bool busy)
@@ -174,18 +177,20 @@ static void check_posts(bool busy)
     assert_int_equal(
         scheduler_spawn(mailbox.scheduler, reads_mailbox, &argument, sizeof(argument)),
         0);
-    if (busy)
+    if (busy) {
         assert_int_equal(
             scheduler_spawn(mailbox.scheduler, keeps_busy, &argument, sizeof(argument)),
             0);
+    }
     for (int i = 0; i < POSTERS; i++) {
         posters[i] = (struct poster){ .mailbox = &mailbox, .number = i };
         assert_int_equal(
             pthread_create(&posters[i].thread, NULL, poster_main, &posters[i]), 0);
     }
     scheduler_run(mailbox.scheduler);
-    for (int i = 0; i < POSTERS; i++)
+    for (int i = 0; i < POSTERS; i++) {
         pthread_join(posters[i].thread, NULL);
+    }
     assert_int_equal(mailbox.count, POSTERS * POSTS);
     scheduler_close(mailbox.scheduler);
 }

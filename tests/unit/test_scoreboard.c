@@ -71,8 +71,9 @@ static void the_last_idle_child_is_told(void **state)
     struct scoreboard *board = *state;
 
     claim_all(board);
-    for (int i = SLOTS - 1; i > 0; i--)
+    for (int i = SLOTS - 1; i > 0; i--) {
         assert_false(scoreboard_set_busy(board, i));
+    }
     assert_true(scoreboard_set_busy(board, 0));
     assert_int_equal(scoreboard_idle(board), 0);
     scoreboard_set_idle(board, 129);
@@ -100,8 +101,9 @@ static unsigned count_retired(const struct scoreboard *board)
 {
     unsigned count = 0;
 
-    for (int i = 0; i < SLOTS; i++)
+    for (int i = 0; i < SLOTS; i++) {
         count += scoreboard_is_retired(board, i);
+    }
     return count;
 }
 
@@ -110,12 +112,14 @@ static void only_idle_children_are_retired(void **state)
     struct scoreboard *board = *state;
 
     claim_all(board);
-    for (int i = 0; i < SLOTS; i += 2)
+    for (int i = 0; i < SLOTS; i += 2) {
         scoreboard_set_busy(board, i);
+    }
     scoreboard_retire(board, 20);
     assert_int_equal(count_retired(board), 20);
-    for (int i = 0; i < SLOTS; i += 2)
+    for (int i = 0; i < SLOTS; i += 2) {
         assert_false(scoreboard_is_retired(board, i));
+    }
     scoreboard_retire(board, SLOTS);
     assert_int_equal(count_retired(board), SLOTS / 2);
     scoreboard_retire(board, 0);
@@ -131,8 +135,9 @@ static void the_phase_reaches_the_children(void **state)
     pid_t pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {
-        while (scoreboard_phase(board) != SERVE_ABANDON)
+        while (scoreboard_phase(board) != SERVE_ABANDON) {
             poll_again();
+        }
         _exit(7);
     }
     scoreboard_set_phase(board, SERVE_DRAIN);
@@ -148,8 +153,9 @@ static pid_t fork_restless(struct scoreboard *board, int slot)
 {
     pid_t pid = fork();
 
-    if (pid != 0)
+    if (pid != 0) {
         return pid;
+    }
     for (;;) {
         scoreboard_set_busy(board, slot);
         scoreboard_set_idle(board, slot);
@@ -170,8 +176,9 @@ static void a_killed_child_leaves_nothing_behind(void **state)
             scoreboard_set_pid(board, i, pids[i]);
         }
         for (int i = 0; i < CHILDREN; i++) {
-            while (!scoreboard_was_busy(board, i))
+            while (!scoreboard_was_busy(board, i)) {
                 poll_again();
+            }
             assert_int_equal(kill(pids[i], SIGKILL), 0);
             assert_int_equal(waitpid(pids[i], NULL, 0), pids[i]);
             scoreboard_release(board, scoreboard_find(board, pids[i]));
@@ -186,12 +193,14 @@ static pid_t fork_obedient(struct scoreboard *board, int slot, int go, int told)
     pid_t pid = fork();
     char byte;
 
-    if (pid != 0)
+    if (pid != 0) {
         return pid;
+    }
     while (read(go, &byte, 1) == 1) {
         byte = scoreboard_set_busy(board, slot) ? 'y' : 'n';
-        if (write(told, &byte, 1) != 1)
+        if (write(told, &byte, 1) != 1) {
             _exit(1);
+        }
     }
     _exit(0);
 }
@@ -207,8 +216,9 @@ static void one_of_the_last_is_always_told(void **state)
     pid_t pids[CHILDREN];
 
     claim_all(board);
-    for (int i = 0; i < SLOTS; i++)
+    for (int i = 0; i < SLOTS; i++) {
         scoreboard_set_busy(board, i);
+    }
     assert_int_equal(pipe(told), 0);
     for (int c = 0; c < CHILDREN; c++) {
         assert_int_equal(pipe(go[c]), 0);
@@ -217,12 +227,15 @@ static void one_of_the_last_is_always_told(void **state)
     }
     for (int round = 0; round < ROUNDS; round++) {
         char answers[CHILDREN];
-        for (int c = 0; c < CHILDREN; c++)
+        for (int c = 0; c < CHILDREN; c++) {
             scoreboard_set_idle(board, slots[c]);
-        for (int c = 0; c < CHILDREN; c++)
+        }
+        for (int c = 0; c < CHILDREN; c++) {
             assert_int_equal(write(go[c][1], "g", 1), 1);
-        for (int c = 0; c < CHILDREN; c++)
+        }
+        for (int c = 0; c < CHILDREN; c++) {
             assert_int_equal(read(told[0], &answers[c], 1), 1);
+        }
         assert_true(answers[0] == 'y' || answers[1] == 'y');
     }
     for (int c = 0; c < CHILDREN; c++) {

@@ -32,9 +32,9 @@ static bool is_readable(int fd, int timeout_ms)
     struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
     int ready;
 
-    do
+    do {
         ready = poll(&poll_fd, 1, timeout_ms);
-    while (ready < 0 && errno == EINTR);
+    } while (ready < 0 && errno == EINTR);
     return ready == 1;
 }
 
@@ -160,8 +160,9 @@ static void inherit_badly(void)
     EXPECT(fd >= 0);
     child = fork();
     EXPECT(child >= 0);
-    if (child == 0)
+    if (child == 0) {
         _exit(7);
+    }
     EXPECT(waitpid(child, &status, 0) == child);
     EXPECT(WIFEXITED(status) && WEXITSTATUS(status) == 7);
     raise(SIGTERM);

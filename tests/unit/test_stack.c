@@ -63,8 +63,9 @@ static void test_memory_returned(void **state)
         stacks[i] = stack_take(pool);
         stacks[i]->low[stacks[i]->size - 1] = 'x';
     }
-    for (int i = 0; i < COUNT; i++)
+    for (int i = 0; i < COUNT; i++) {
         stack_return(pool, stacks[i]);
+    }
     warm = stack_pool_warm(pool);
     assert_in_range(warm, 1, COUNT - 1);
     assert_int_equal(warm + stack_pool_cold(pool), COUNT);
@@ -76,8 +77,9 @@ static void test_memory_returned(void **state)
         zeroed += stacks[i]->low[stacks[i]->size - 1] == '\0';
     }
     assert_int_equal(zeroed, COUNT - warm);
-    for (int i = 0; i < COUNT; i++)
+    for (int i = 0; i < COUNT; i++) {
         stack_return(pool, stacks[i]);
+    }
     stack_pool_close(pool);
 }
 

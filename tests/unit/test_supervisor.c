@@ -28,8 +28,9 @@ static int start(void *pool)
     struct fixture *fixture = pool;
     int result = atomic_load(&fixture->start_result);
 
-    if (result != 0)
+    if (result != 0) {
         return result;
+    }
     atomic_fetch_add(&fixture->idle, 1);
     atomic_fetch_add(&fixture->started, 1);
     return 0;
@@ -65,12 +66,14 @@ static void set_phase(void *pool, enum serve_phase phase)
     unsigned all = atomic_load(&fixture->started) - atomic_load(&fixture->ended);
 
     atomic_store(&fixture->phase, (int)phase);
-    if (phase == SERVE_DRAIN)
+    if (phase == SERVE_DRAIN) {
         atomic_store(&fixture->drained_ms, clock_now_ms());
-    else
+    } else {
         atomic_store(&fixture->abandoned_ms, clock_now_ms());
-    if (phase == SERVE_ABANDON || fixture->ends_when_drained)
+    }
+    if (phase == SERVE_ABANDON || fixture->ends_when_drained) {
         atomic_store(&fixture->to_end, all);
+    }
     supervisor_wake(fixture->supervisor);
 }
 
@@ -97,8 +100,9 @@ static void poll_again(void)
 
 static void wait_until_started(struct fixture *fixture, unsigned count)
 {
-    while (atomic_load(&fixture->started) != count)
+    while (atomic_load(&fixture->started) != count) {
         poll_again();
+    }
 }
 
 /* All that are idle take a connection at once. */

@@ -26,8 +26,9 @@ static void enters(void *argument)
     for (int i = 0; i < 10; i++) {
         sync_lock(&scene->mutex);
         assert_int_equal(scene->inside++, 0);
-        for (int turn = 0; turn < actor->number % 4; turn++)
+        for (int turn = 0; turn < actor->number % 4; turn++) {
             scheduler_yield();
+        }
         assert_int_equal(--scene->inside, 0);
         scene->entries++;
         sync_unlock(&scene->mutex);
@@ -41,8 +42,9 @@ static void test_exclusion(void **state)
     struct scene scene = { .entries = 0 };
 
     (void)state;
-    for (int i = 0; i < 20; i++)
+    for (int i = 0; i < 20; i++) {
         spawn(scheduler, enters, &scene.story, i);
+    }
     run_all(scheduler);
     assert_int_equal(scene.entries, 200);
     assert_null(scene.mutex.owner);
@@ -71,8 +73,9 @@ static void test_first_come(void **state)
     struct scene scene = { .entries = 0 };
 
     (void)state;
-    for (int i = 1; i <= 4; i++)
+    for (int i = 1; i <= 4; i++) {
         spawn(scheduler, queues_up, &scene.story, i);
+    }
     run_all(scheduler);
     check_notes(&scene.story, expected, 5);
 }
@@ -83,9 +86,10 @@ static void consumes(void *argument)
     struct scene *scene = scene_of(actor);
 
     sync_lock(&scene->mutex);
-    while (scene->items == 0)
+    while (scene->items == 0) {
         assert_int_equal(sync_wait(&scene->condition, &scene->mutex, UINT64_MAX),
                          PARK_WOKEN);
+    }
     scene->items--;
     note(actor->story, actor->number);
     sync_unlock(&scene->mutex);
@@ -115,8 +119,9 @@ static void test_signal(void **state)
     struct scene scene = { .entries = 0 };
 
     (void)state;
-    for (int i = 1; i <= 3; i++)
+    for (int i = 1; i <= 3; i++) {
         spawn(scheduler, consumes, &scene.story, i);
+    }
     spawn(scheduler, produces, &scene.story, 0);
     run_all(scheduler);
     check_notes(&scene.story, expected, 3);
@@ -147,8 +152,9 @@ static void test_broadcast(void **state)
     struct scene scene = { .entries = 0 };
 
     (void)state;
-    for (int i = 1; i <= 5; i++)
+    for (int i = 1; i <= 5; i++) {
         spawn(scheduler, waits_once, &scene.story, i);
+    }
     spawn(scheduler, broadcasts, &scene.story, 0);
     run_all(scheduler);
     check_notes(&scene.story, expected, 5);
@@ -185,8 +191,9 @@ static void signals_at_the_end(void *argument)
 {
     struct actor *actor = argument;
 
-    while (actor->story->count == 0)
+    while (actor->story->count == 0) {
         (void)scheduler_park(TIMEOUT_NONE, clock_now_ms() + 5);
+    }
     /* Who gave up is in the queue no more: the signal goes to the other one. */
     sync_signal(&scene_of(actor)->condition);
 }

@@ -148,15 +148,17 @@ static void check_decode(const struct target_case *one)
 static void good_targets_are_decoded(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
         check_decode(&good[i]);
+    }
 }
 
 static void bad_targets_are_refused(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         check_decode(&bad[i]);
+    }
 }
 
 /* The room counts for the result and its NUL, and not for what dot segments remove. */
@@ -198,8 +200,9 @@ static void the_room_is_respected(void **state)
         CHECK_CASE(cases[i].line, cases[i].raw,
                    target_decode(slice_of(cases[i].raw), path, cases[i].room, &target) ==
                        cases[i].result);
-        if (cases[i].room > 0)
+        if (cases[i].room > 0) {
             CHECK_CASE(cases[i].line, cases[i].raw, strlen(path) == target.len);
+        }
         free(path);
     }
 }
@@ -218,17 +221,20 @@ static enum target_result slow_segment(const char *raw, size_t len, char *to)
         char digits[3] = { 0 };
 
         if (byte == '%') {
-            if (i + 2 >= len)
+            if (i + 2 >= len) {
                 return TARGET_MALFORMED;
+            }
             memcpy(digits, raw + i + 1, 2);
             if (strspn(digits, "0123456789abcdefABCDEF") != 2 ||
-                strcmp(digits, "00") == 0)
+                strcmp(digits, "00") == 0) {
                 return TARGET_MALFORMED;
+            }
             byte = (unsigned)strtoul(digits, NULL, 16);
             i += 2;
         }
-        if (byte == '/')
+        if (byte == '/') {
             result = TARGET_MISSING;
+        }
         to[n++] = (char)byte;
     }
     to[n] = '\0';
@@ -249,26 +255,32 @@ static enum target_result slow_decode(const char *raw, char *path, bool *directo
         const char *name = stack[depth];
 
         at += len;
-        if (one == TARGET_MALFORMED)
+        if (one == TARGET_MALFORMED) {
             return one;
-        if (one == TARGET_MISSING)
+        }
+        if (one == TARGET_MISSING) {
             result = one;
-        if (*at == '\0' && (strcmp(name, ".") == 0 || strcmp(name, "..") == 0))
+        }
+        if (*at == '\0' && (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)) {
             *directory = true;
-        if (strcmp(name, "..") == 0 && depth == 0)
+        }
+        if (strcmp(name, "..") == 0 && depth == 0) {
             return TARGET_MALFORMED;
-        if (strcmp(name, "..") == 0)
+        }
+        if (strcmp(name, "..") == 0) {
             depth--;
-        else if (name[0] != '\0' && strcmp(name, ".") != 0)
+        } else if (name[0] != '\0' && strcmp(name, ".") != 0) {
             depth++;
+        }
     }
     path[0] = '\0';
     for (size_t i = 0; i < depth; i++) {
         strcat(path, i > 0 ? "/" : "");
         strcat(path, stack[i]);
     }
-    if (depth == 0)
+    if (depth == 0) {
         *directory = true;
+    }
     return result;
 }
 
@@ -283,10 +295,11 @@ static void random_target(uint64_t *seed, char *to)
 
     strcpy(to, "/");
     for (unsigned i = 0; i < count; i++) {
-        if (random_below(seed, 25) == 0)
+        if (random_below(seed, 25) == 0) {
             strcat(to, rare[random_below(seed, sizeof(rare) / sizeof(rare[0]))]);
-        else
+        } else {
             strcat(to, pieces[random_below(seed, sizeof(pieces) / sizeof(pieces[0]))]);
+        }
     }
 }
 
@@ -305,13 +318,15 @@ static void random_targets_agree_with_the_slow_reading(void **state)
 
         random_target(&seed, raw);
         wanted_result = slow_decode(raw, wanted, &wanted_directory);
-        if (wanted_result == TARGET_OK && strlen(wanted) >= room)
+        if (wanted_result == TARGET_OK && strlen(wanted) >= room) {
             wanted_result = TARGET_MISSING;
+        }
         result = target_decode(slice_of(raw), path, room, &target);
         CHECK_CASE(__LINE__, raw, result == wanted_result);
         seen[result]++;
-        if (result != TARGET_OK)
+        if (result != TARGET_OK) {
             continue;
+        }
         CHECK_CASE(__LINE__, raw, strcmp(path, wanted) == 0);
         CHECK_CASE(__LINE__, raw, target.len == strlen(wanted));
         CHECK_CASE(__LINE__, raw, target.directory == wanted_directory);
@@ -349,9 +364,10 @@ static void paths_are_encoded(void **state)
         CHECK_CASE(cases[i].line, cases[i].path,
                    target_encode(slice_of(cases[i].path), to, len) == len);
         CHECK_CASE(cases[i].line, cases[i].path, memcmp(to, cases[i].encoded, len) == 0);
-        for (size_t room = 0; room < len; room++)
+        for (size_t room = 0; room < len; room++) {
             CHECK_CASE(cases[i].line, cases[i].path,
                        target_encode(slice_of(cases[i].path), to, room) == (size_t)-1);
+        }
         free(to);
     }
 }
@@ -370,14 +386,16 @@ static void encoding_and_decoding_are_inverse(void **state)
 
         for (size_t at = 0; at < len; at++) {
             path[at] = (char)(1 + random_below(&seed, 255));
-            if (path[at] == '/' || path[at] == '.')
+            if (path[at] == '/' || path[at] == '.') {
                 path[at] = 'x';
+            }
         }
         raw[0] = '/';
         raw_len = target_encode((struct slice){ path, len }, raw + 1, sizeof(raw) - 1);
         assert_true(raw_len >= len && raw_len <= 3 * len);
-        for (size_t at = 0; at <= raw_len; at++)
+        for (size_t at = 0; at <= raw_len; at++) {
             assert_true(raw[at] > 0x20 && raw[at] < 0x7f);
+        }
         assert_int_equal(target_decode((struct slice){ raw, raw_len + 1 }, back,
                                        sizeof(back), &target),
                          TARGET_OK);

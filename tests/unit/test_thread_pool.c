@@ -38,8 +38,9 @@ static bool take(atomic_uint *tokens)
     unsigned left = atomic_load(tokens);
 
     while (left > 0) {
-        if (atomic_compare_exchange_weak(tokens, &left, left - 1))
+        if (atomic_compare_exchange_weak(tokens, &left, left - 1)) {
             return true;
+        }
     }
     return false;
 }
@@ -52,14 +53,16 @@ static void look_around(struct play *play)
 
     pthread_sigmask(SIG_SETMASK, NULL, &blocked);
     if (sigismember(&blocked, SIGTERM) && sigismember(&blocked, SIGINT) &&
-        !sigismember(&blocked, SIGSEGV))
+        !sigismember(&blocked, SIGSEGV)) {
         atomic_fetch_add(&play->stop_blocked, 1);
+    }
     pthread_getattr_np(pthread_self(), &attributes);
     pthread_attr_getstacksize(&attributes, &stack);
     pthread_attr_getguardsize(&attributes, &guard);
     pthread_attr_destroy(&attributes);
-    if (stack <= 1024 * 1024 && guard > 0)
+    if (stack <= 1024 * 1024 && guard > 0) {
         atomic_fetch_add(&play->guarded, 1);
+    }
 }
 
 /* Busy until it is told, the pool says so, or its socket is shut down. */
@@ -70,10 +73,12 @@ static void be_busy(struct pool_thread *self, struct play *play)
 
     thread_pool_set_busy(self, fd);
     atomic_fetch_add(&play->busy, 1);
-    if (fd >= 0)
+    if (fd >= 0) {
         (void)!read(fd, &byte, 1);
-    while (fd < 0 && !take(&play->to_idle) && thread_pool_phase(self) == SERVE_OPEN)
+    }
+    while (fd < 0 && !take(&play->to_idle) && thread_pool_phase(self) == SERVE_OPEN) {
         poll_again();
+    }
     atomic_fetch_sub(&play->busy, 1);
     thread_pool_set_idle(self);
 }
@@ -84,10 +89,11 @@ static bool body(struct pool_thread *self, void *context)
 
     look_around(play);
     while (thread_pool_phase(self) == SERVE_OPEN && !thread_pool_leave(self)) {
-        if (take(&play->to_busy))
+        if (take(&play->to_busy)) {
             be_busy(self, play);
-        else
+        } else {
             poll_again();
+        }
     }
     return !play->useless;
 }
@@ -113,8 +119,9 @@ static struct play *open_play(struct play *play)
 
 static void start_threads(struct play *play, unsigned count)
 {
-    for (unsigned i = 0; i < count; i++)
+    for (unsigned i = 0; i < count; i++) {
         assert_int_equal(thread_pool_start(play->pool), 0);
+    }
 }
 
 static unsigned reap_until(struct play *play, unsigned count)
@@ -139,8 +146,9 @@ static void close_play(struct play *play, unsigned threads)
 
 static void wait_until(atomic_uint *value, unsigned wanted)
 {
-    while (atomic_load(value) != wanted)
+    while (atomic_load(value) != wanted) {
         poll_again();
+    }
 }
 
 static void threads_count_as_idle_from_the_start(void **state)

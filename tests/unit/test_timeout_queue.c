@@ -131,11 +131,13 @@ static struct reference *reference_first(struct reference *all, unsigned class)
     struct reference *first = NULL;
 
     for (size_t i = 0; i < NODES; i++) {
-        if (all[i].class != class)
+        if (all[i].class != class) {
             continue;
+        }
         if (first == NULL || all[i].queued_ms < first->queued_ms ||
-            (all[i].queued_ms == first->queued_ms && all[i].turn < first->turn))
+            (all[i].queued_ms == first->queued_ms && all[i].turn < first->turn)) {
             first = &all[i];
+        }
     }
     return first;
 }
@@ -148,8 +150,9 @@ static void reference_set(struct reference *of, enum timeout_class class,
                  deadline_ms < of->queued_ms + TIMEOUT_SLACK_MS;
 
     of->deadline_ms = deadline_ms;
-    if (stays)
+    if (stays) {
         return;
+    }
     of->class = class;
     of->queued_ms = deadline_ms;
     of->turn = turn;
@@ -162,8 +165,9 @@ static void check_next(const struct timeout_queue *queue, struct reference *all)
     for (unsigned class = TIMEOUT_NONE + 1; class < TIMEOUT_CLASSES; class ++) {
         struct reference *first = reference_first(all, class);
 
-        if (first != NULL && first->queued_ms + TIMEOUT_SLACK_MS < soonest)
+        if (first != NULL && first->queued_ms + TIMEOUT_SLACK_MS < soonest) {
             soonest = first->queued_ms + TIMEOUT_SLACK_MS;
+        }
     }
     assert_true(timeout_queue_next(queue) == soonest);
 }
@@ -180,9 +184,10 @@ static void check_expired(struct timeout_queue *queue, struct reference *all,
         assert_ptr_equal(expired, reference_first(all, expired->class));
         expired->class = TIMEOUT_NONE;
     }
-    for (size_t i = 0; i < NODES; i++)
+    for (size_t i = 0; i < NODES; i++) {
         assert_true(all[i].class == TIMEOUT_NONE ||
                     all[i].deadline_ms + TIMEOUT_SLACK_MS > now_ms);
+    }
 }
 
 static void run_random(uint64_t seed)
@@ -200,8 +205,9 @@ static void run_random(uint64_t seed)
         uint64_t deadline_ms = now_ms + lengths[class];
 
         now_ms += random_next(&seed) % 20;
-        if (random_next(&seed) % 4 == 0) /* one that is out of order */
+        if (random_next(&seed) % 4 == 0) { /* one that is out of order */
             deadline_ms = now_ms + random_next(&seed) % 4000;
+        }
         if (random_next(&seed) % 8 == 0) {
             timeout_queue_remove(&one->node);
             one->class = TIMEOUT_NONE;
@@ -210,8 +216,9 @@ static void run_random(uint64_t seed)
             reference_set(one, class, deadline_ms, step);
         }
         check_next(&queue, all);
-        if (random_next(&seed) % 3 == 0)
+        if (random_next(&seed) % 3 == 0) {
             check_expired(&queue, all, now_ms);
+        }
     }
 }
 

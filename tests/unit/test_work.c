@@ -54,8 +54,9 @@ static void *get_and_put(void *argument)
 {
     struct work *work = argument;
 
-    for (int i = 0; i < ROUNDS; i++)
+    for (int i = 0; i < ROUNDS; i++) {
         work_put(work_get(work));
+    }
     work_put(work);
     return NULL;
 }
@@ -68,12 +69,14 @@ static void test_threads(void **state)
 
     (void)state;
     work_init(&work.base, count_run, count_destroy);
-    for (int i = 0; i < THREADS; i++)
+    for (int i = 0; i < THREADS; i++) {
         assert_int_equal(
             pthread_create(&threads[i], NULL, get_and_put, work_get(&work.base)), 0);
+    }
     work_put(&work.base);
-    for (int i = 0; i < THREADS; i++)
+    for (int i = 0; i < THREADS; i++) {
         assert_int_equal(pthread_join(threads[i], NULL), 0);
+    }
     assert_int_equal(work.destroyed, 1);
 }
 
