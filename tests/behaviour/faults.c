@@ -185,15 +185,21 @@ ssize_t sendfile(int to, int from, off_t *offset, size_t count)
 ssize_t sendfile64(int to, int from, off64_t *offset, size_t count)
     __attribute__((alias("sendfile")));
 
+/* The slow disk that a cold page is read from. */
+static void wait_for_disk(void)
+{
+    struct timespec wait = { cold_ms / 1000, cold_ms % 1000 * MS };
+
+    if (cold_ms > 0) {
+        nanosleep(&wait, NULL);
+    }
+}
+
 ssize_t pread(int fd, void *to, size_t room, off_t offset)
 {
     REAL("pread", ssize_t, int, void *, size_t, off_t)
 
-    if (cold_ms > 0) {
-        struct timespec wait = { cold_ms / 1000, cold_ms % 1000 * MS };
-
-        nanosleep(&wait, NULL);
-    }
+    wait_for_disk();
     return real(fd, to, part(room), offset);
 }
 
