@@ -17,6 +17,7 @@ case ${1-} in
 "") ;;
 --full)
     full=yes
+    packages_to_test="$packages_to_test chromium" # for tests/browser
     ;;
 --build) build=$2 ;; # its own, below: one variant and nothing else
 *)
@@ -249,6 +250,7 @@ if [ -n "$full" ]; then
     for variant in plain clang asan tsan; do
         suite behaviour tests/behaviour "$variant" ""
     done
+    suite browser tests/browser plain "" -n 0
     target parity
     target distcheck
 else

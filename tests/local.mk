@@ -1,6 +1,6 @@
 # The tests' harness, the check of the layers and the behaviour tests.
 
-EXTRA_DIST += tests/behaviour tests/parity tests/garden tests/layers.py tests/setup.sh
+EXTRA_DIST += tests/behaviour tests/parity tests/garden tests/browser tests/layers.py tests/setup.sh
 
 # Every test speaks TAP, so that each single case is counted.
 LOG_DRIVER = env AM_TAP_AWK='$(AWK)' CMOCKA_MESSAGE_OUTPUT=TAP \
@@ -41,6 +41,11 @@ parity: all
 garden: all
 	TETRAD='$(abs_top_builddir)/tetrad' $(PYTHON) -B $(srcdir)/tests/garden/garden.py \
 	    $(if $(SEED),--seed $(SEED)) $(GARDENFLAGS)
+
+# Listings and seeking in a video, in a headless Chromium.
+.PHONY: browser
+browser: all
+	TETRAD='$(abs_top_builddir)/tetrad' $(PYTEST) $(PYTESTFLAGS) $(srcdir)/tests/browser
 
 # One after the other, because each builds what it needs.
 check-all:
