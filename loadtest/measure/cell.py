@@ -5,6 +5,7 @@ whether it serves all clients alike, its bytes checked again, and stopped.
 import os
 import resource
 import shutil
+import statistics
 import tempfile
 import time
 from collections import namedtuple
@@ -48,7 +49,8 @@ def measure_load(url, server, plan):
     ticks = machine.cpu_times(cpus)
     started = time.monotonic()
     before = server.tree.counters()
-    watch = processes.LoadWatch(server.tree, plan.seconds)
+    watch = processes.LoadWatch(server.tree, plan.seconds,
+                                lambda: machine.pace(plan.placement.server))
     load = generators.run_wrk(url, plan.clients, plan.seconds, plan.placement.client,
                               watch)
     after = server.tree.counters()
@@ -74,6 +76,7 @@ def measure_load(url, server, plan):
                         / max(1, ticks_after.total - ticks.total)),
         "others_share": max(0, others_ns) / 1e9 / elapsed,
         "connections_seen": len(watch.sockets),
+        "pace": statistics.median(watch.paces) if watch.paces else None,
     })
     return load
 

@@ -242,12 +242,13 @@ def sockets_of(pid):
 
 
 class LoadWatch:
-    """Looks at a server and at its load generator from time to time, and remembers the
-    last seen switches of every task and every socket that the generator ever had."""
+    """Looks at a server, at its load generator and at the machine from time to time, and
+    remembers the last seen switches of every task, every socket that the generator ever
+    had, and what pace() said each time."""
 
-    def __init__(self, tree, seconds):
-        self.tree, self.seconds = tree, seconds
-        self.switches, self.sockets = {}, set()
+    def __init__(self, tree, seconds, pace):
+        self.tree, self.seconds, self.pace = tree, seconds, pace
+        self.switches, self.sockets, self.paces = {}, set(), []
 
     def __call__(self, generator):
         """Returns when the generator has ended or its time is over."""
@@ -256,6 +257,7 @@ class LoadWatch:
                and not wait_ended(generator, SAMPLE_SECONDS)):
             self.switches.update(self.tree.task_switches())
             self.sockets |= sockets_of(generator)
+            self.paces.append(self.pace())
 
 
 def switches_between(before, latest):

@@ -11,6 +11,7 @@ STARVED_EFFECTIVE = 0.90     # clients being served on average, over those there
 CLIENT_BOUND_SHARE = 0.90    # the generator's CPU time over its core
 SPREAD_SHARE = 0.10          # (max - min) over the median of req/s
 STEAL_SHARE = 0.01           # time the hypervisor gave to others
+PACE_SHARE = 0.05            # (max - min) over the median of the machine's pace
 OTHERS_SHARE = 0.10          # CPU time of programs that are not part of the run
 
 # Below this many rounds no order between close rows is more than an impression.
@@ -23,7 +24,8 @@ LEGEND = (
     ("E", "errors: failed, refused, timed out or non-2xx answers"),
     ("K", "keep-alive not held: wrk, which says nothing of it, had to reconnect"),
     ("V", "varying: req/s of the rounds spread over more than 10 % of the median"),
-    ("T", "stolen time: the hypervisor took over 1 % of the CPUs used"),
+    ("T", "stolen time: the hypervisor took over 1 % of the CPUs used, or gave CPUs whose "
+          "speed differed by over 5 % between the rounds"),
     ("B", "busy machine: other programs used over 10 % of a CPU used here"),
 )
 
@@ -51,6 +53,12 @@ def spread(numbers):
             "max": max(numbers)}
 
 
+def pace_varied(cells):
+    """Whether the machine itself was faster in one of the cells than in another."""
+    pace = spread([cell["load"]["pace"] for cell in cells])
+    return pace is not None and pace["max"] - pace["min"] > PACE_SHARE * pace["median"]
+
+
 def summarise(name, kind, cells):
     """A row of the table from the cells of one subject. A row with a failed cell has
     the reason instead of numbers: the others alone would flatter it."""
@@ -66,6 +74,8 @@ def summarise(name, kind, cells):
     rate = row["values"]["req_per_s"]
     if rate["max"] - rate["min"] > SPREAD_SHARE * rate["median"]:
         seen.add("V")
+    if pace_varied(cells):
+        seen.add("T")
     row["flags"] = [flag for flag, _ in LEGEND if flag in seen]
     return row
 

@@ -155,3 +155,9 @@ def test_waiting_ends_with_its_time(program):
 def test_placement(monkeypatch, allowed, workers, same, server, client):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: allowed)
     assert machine.place(workers, same) == (server, client)
+
+
+def test_pace_is_of_one_cpu_and_leaves_the_affinity():
+    allowed = os.sched_getaffinity(0)
+    assert machine.pace(allowed) > 1000
+    assert os.sched_getaffinity(0) == allowed

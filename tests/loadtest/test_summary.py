@@ -9,7 +9,7 @@ from measure import report, summary
 CELL = {
     "round": 1, "name": "threads", "kind": "model", "failure": None, "flags": [],
     "load": {"requests": 100000, "generator_share": 0.5, "steal_share": 0.0,
-             "others_share": 0.0, "connections_seen": 10},
+             "others_share": 0.0, "connections_seen": 10, "pace": 100.0},
     "fairness": {"effective_clients": 9.9},
     "values": {"req_per_s": 1000.0, "cpu_us_per_request": 8.0, "slowest_client": 0.95,
                "errors": 0, "p50_us": 90.0, "p99_us": 200.0,
@@ -59,6 +59,13 @@ def test_a_row_is_the_median_and_the_range():
 def test_a_wide_spread_is_flagged():
     cells = [cell({("values", "req_per_s"): rate}) for rate in (1000.0, 1110.0)]
     assert summary.summarise("threads", "model", cells)["flags"] == ["V"]
+
+
+@pytest.mark.parametrize("paces, flags", [
+    ((100.0, 105.0, 101.0), []), ((100.0, 106.0, 101.0), ["T"]), ((100.0, None), [])])
+def test_a_machine_that_changes_its_pace_is_flagged(paces, flags):
+    cells = [cell({("load", "pace"): pace}) for pace in paces]
+    assert summary.summarise("threads", "model", cells)["flags"] == flags
 
 
 def test_a_flag_of_one_round_is_the_row_s():
