@@ -9,6 +9,7 @@ UNIT_TESTS = \
 	tests/unit/test_bind_address \
 	tests/unit/test_buffer_pool \
 	tests/unit/test_clock \
+	tests/unit/test_cold_file \
 	tests/unit/test_conn \
 	tests/unit/test_context \
 	tests/unit/test_exchange \
@@ -23,6 +24,7 @@ UNIT_TESTS = \
 	tests/unit/test_guards \
 	tests/unit/test_head_check \
 	tests/unit/test_head_memo \
+	tests/unit/test_http_answer \
 	tests/unit/test_http_conn \
 	tests/unit/test_http_conn_ends \
 	tests/unit/test_http_date \
@@ -35,6 +37,7 @@ UNIT_TESTS = \
 	tests/unit/test_log \
 	tests/unit/test_log_file \
 	tests/unit/test_log_lanes \
+	tests/unit/test_memory \
 	tests/unit/test_mime \
 	tests/unit/test_negotiate \
 	tests/unit/test_offload \
@@ -82,6 +85,7 @@ endif
 
 # A folder as a whole would take the objects along, which the build leaves in its own.
 EXTRA_DIST += \
+	tests/unit/failing.h \
 	tests/unit/http_driver.h \
 	tests/unit/http_outcome.h \
 	tests/unit/listening.h \
@@ -127,3 +131,10 @@ tests_unit_test_stack_LDADD = libgreenthreads.a $(LDADD)
 
 tests_unit_test_sync_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/models/greenthreads
 tests_unit_test_sync_LDADD = libgreenthreads.a $(LDADD)
+
+# Allocations that fail, and a kernel that answers as the test says.
+WRAP_ALLOCATION = -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc
+tests_unit_test_cold_file_LDFLAGS = $(AM_LDFLAGS) $(WRAP_ALLOCATION) \
+	-Wl,--wrap=preadv2 -Wl,--wrap=pread -Wl,--wrap=__pread_chk
+tests_unit_test_http_answer_LDFLAGS = $(AM_LDFLAGS) $(WRAP_ALLOCATION)
+tests_unit_test_memory_LDFLAGS = $(AM_LDFLAGS) $(WRAP_ALLOCATION)

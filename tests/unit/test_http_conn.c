@@ -1,5 +1,6 @@
 /* The connection machine: scripts of bytes with the answers they must get, each replayed
  * at every split point of the input, byte by byte, and with sends of one byte. */
+#include "http_input.h"
 #include "http_outcome.h"
 
 /* What a script must lead to: the statuses of all answers, "100" for an interim one. A
@@ -92,6 +93,8 @@ static const struct script scripts[] = {
     { __LINE__, POST "Content-Length: 5, 5\r\n\r\nhello", "400!" },
     { __LINE__, POST "Content-Length: +5\r\n\r\nhello", "400!" },
     { __LINE__, POST "Content-Length:\r\n\r\nhello", "400!" },
+    { __LINE__, POST "Content-Length:\t5 \r\n\r\nhello" GET, "405 200" },
+    { __LINE__, POST "Content-Length: 5\t\r\n\r\nhello", "400!" },
     { __LINE__, POST "Content-Length:\r\nContent-Length: 5\r\n\r\nhello", "400!" },
     { __LINE__, POST "Content-Length: 1048577\r\n\r\n" GET, "413!" },
     { __LINE__, POST "Content-Length: 99999999999999999999999\r\n\r\n" GET, "413!" },
@@ -279,11 +282,54 @@ static void long_scripts_are_bounded(void **state)
     }
 }
 
+/* A GET of this length. */
+static size_t write_get(char *to, size_t len)
+{
+    static const char start[] = "GET / HTTP/1.1\r\n" HOST "X: ";
+
+    memset(to, 'x', len);
+    memcpy(to, start, sizeof start - 1);
+    memcpy(to + len - 4, "\r\n\r\n", 4);
+    return len;
+}
+
+/* Heads that came together fill the buffer but for a few bytes, and the last of them has
+ * a body. */
+static void a_body_is_read_where_there_is_room(void **state)
+{
+    static const char head[] = POST "Content-Length: 5000\r\n\r\n";
+    static const size_t left[] = { 0, 1, 500, 1023, 1024, 4000, 6000 };
+    static char input[2 * BUFFER_SIZE];
+    static struct driver driver;
+    const size_t room = BUFFER_SIZE - sizeof(struct http_input);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof left / sizeof *left; i++) {
+        size_t heads = room - left[i] - (sizeof head - 1);
+        char outcome[OUTCOME_MAX];
+        size_t n = write_get(input, heads / 2);
+
+        n += write_get(input + n, heads - heads / 2);
+        memcpy(input + n, head, sizeof head - 1);
+        n += sizeof head - 1;
+        memset(input + n, 'b', 5000);
+        n += 5000;
+        memcpy(input + n, GET, sizeof GET - 1);
+        n += sizeof GET - 1;
+        driver_open(&driver, &driver_limits, SIZE_MAX);
+        driver_feed(&driver, input, n, SIZE_MAX);
+        read_outcome(&driver, outcome, sizeof outcome);
+        assert_string_equal(outcome, "200 200 405 200");
+        driver_close(&driver);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(scripts_are_answered_alike_at_every_split),
         cmocka_unit_test(long_scripts_are_bounded),
+        cmocka_unit_test(a_body_is_read_where_there_is_room),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
