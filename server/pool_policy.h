@@ -11,7 +11,7 @@ enum {
     POOL_STEP_MAX = 64,    /* started at once: more would keep the starter from its
                               other duties for too long */
     POOL_CALM_MS = 2000,   /* without a shortage: the step begins small again */
-    POOL_WINDOW_MS = 5000, /* idle for all this time is surplus */
+    POOL_WINDOW_MS = 1000, /* idle for all this time is surplus */
     POOL_BACKOFF_MS = 100, /* after the first failure; doubles with each further one */
     POOL_BACKOFF_MAX_MS = 2000 /* so long may a recovered system go unnoticed */
 };
