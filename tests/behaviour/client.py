@@ -1,7 +1,8 @@
 """A client made of a raw socket and of h11 as the judge of whatever comes back.
 
 All bytes that any test receives go through AnswerReader.feed: h11 parses them as a client
-must, and check_answer adds what h11 is lenient about and what holds for every answer.
+must, and check_head adds what h11 is lenient about and what holds for every answer. What a
+test did not wait for is judged when it closes the connection.
 """
 import dataclasses
 import email.utils
@@ -18,9 +19,11 @@ HOST = 't.test'
 # Text of every file beside and above the document root: no answer may ever hold it.
 SECRET = b'secret-outside-of-the-root'
 ANSWER_LIMIT = 5
+REST_MOST = 1 << 18                  # of what nobody asked for, looked at in closing
 CLOSE_LIMIT = 2
 DATE_AGE = 10                        # an answer may have waited to be read
 
+STATUS_START = b'HTTP/1.1 '
 STATUS_LINE = re.compile(rb'HTTP/1\.1 [1-5]\d\d [\x20-\x7e]*')
 FIELD_LINE = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+: (?:[\x21-\x7e](?:[\x20-\x7e]*"
                         rb'[\x21-\x7e])?)?')
@@ -131,8 +134,8 @@ def check_framing(answer):
             f'Content-Length: {length}'
 
 
-def check_answer(answer):
-    """What holds for every answer of the server."""
+def check_head(answer):
+    """What holds for every answer of the server, also for one that is cut behind its head."""
     check_framing(answer)
     connection = answer.get('Connection')
     assert connection in (None, 'close', 'keep-alive'), f'Connection: {connection}'
@@ -149,7 +152,10 @@ def check_answer(answer):
         assert re.fullmatch(r'bytes \*/\d+', answer.get('Content-Range') or '')
     if answer.status == 503:
         assert re.fullmatch(r'[1-9]\d*', answer.get('Retry-After') or ''), str(answer)
-    assert SECRET not in answer.raw, 'bytes from outside of the document root'
+
+
+def check_secret(raw):
+    assert SECRET not in raw, 'bytes from outside of the document root'
 
 
 class AnswerReader:
@@ -187,6 +193,17 @@ class AnswerReader:
         """The server closed its sending side."""
         self.ended = True
         assert self.between, 'closed inside an answer: ' + self.describe()
+        self._end_parser()
+
+    def cut(self):
+        """The connection ended, or is left, perhaps inside an answer: what came of it was
+        right so far."""
+        rest = bytes(self.raw[self._begin:])
+        assert rest.startswith(STATUS_START) or STATUS_START.startswith(rest), \
+            'no answer: ' + self.describe()
+        check_secret(rest)
+
+    def _end_parser(self):
         if self._parser.our_state is not h11.IDLE:
             self._parser.receive_data(b'')
             event = self._parser.next_event()
@@ -237,6 +254,7 @@ class AnswerReader:
             self._interim.append(answer)
         else:
             check_date(answer.get('Date'), self.skew)
+            check_head(answer)
             answer.interim, self._interim = self._interim, []
             self._answer = answer
 
@@ -250,7 +268,7 @@ class AnswerReader:
         answer.raw = bytes(self.raw[self._begin:end])
         answer.body = b''.join(self._body)
         self._begin, self._body = end, []
-        check_answer(answer)
+        check_secret(answer.raw)
         self.answers.append(answer)
         if self._parser.their_state is h11.DONE:
             self._parser.start_next_cycle()
@@ -284,14 +302,31 @@ class Client:
     def __enter__(self):
         return self
 
-    def __exit__(self, *_):
-        self.socket.close()
+    def __exit__(self, kind, *_):
+        if kind is None:
+            self.close()
+        else:
+            self.socket.close()
 
     def close(self):
-        self.socket.close()
+        """What has come by now is judged, though the test does not want it."""
+        if self.socket.fileno() >= 0:
+            try:
+                self.judge_rest()
+            finally:
+                self.socket.close()
+
+    def judge_rest(self):
+        left = REST_MOST
+        while left > 0 and not self.over and self.wait_readable(0):
+            before = len(self.reader.raw)
+            self._receive()
+            left -= len(self.reader.raw) - before
+        self.reader.cut()
 
     def reset(self):
         """Closes with RST instead of FIN."""
+        self.judge_rest()
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
                                b'\x01\0\0\0\0\0\0\0')
         self.socket.close()

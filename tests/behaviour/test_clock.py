@@ -55,7 +55,7 @@ def test_Q11_deadlines_stay(launch_faulty, model, clock, kind, jump):
         clock.set(jump)
         client.reader.skew = jump if told else 0
         wait_until(lambda: server_let_go(client.socket), deadline + 1, 'it is cut')
-        watch.check_deadline(deadline)
+        watch.check_deadline(deadline, slack=3 * AT_ONCE)    # less than any jump
         client.expect_end()
         assert [answer.status for answer in client.reader.answers[-1:]] == \
             ([408] if told else [200] if kind == 'idle' else [])

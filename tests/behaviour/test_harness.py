@@ -1,12 +1,16 @@
 """The judge itself: what must be refused of an answer, is; what is right, passes."""
+import contextlib
 import email.utils
+import socket
+import threading
 
 import h11
 import pytest
 
-from client import SECRET, AnswerReader
+from client import SECRET, AnswerReader, Client
 from docroot import SIX
 from exchanges import Transcript, case, check
+from waiting import wait_until
 
 FIELDS = {'Date': None, 'Content-Length': '2', 'Cache-Control': 'no-store'}
 
@@ -90,6 +94,67 @@ def test_wrong_answers_are_refused(name):
     # Whether h11 or check_answer complains is of no interest.
     with pytest.raises((AssertionError, h11.RemoteProtocolError)):
         read(data)
+
+
+# Those that show before the end, where a connection is cut.
+CUT_WRONG = sorted(set(WRONG) - {'short', 'long', 'after-close', '204-body', '304-length'})
+
+
+@pytest.mark.parametrize('name', CUT_WRONG)
+def test_wrong_answers_are_refused_when_they_are_cut(name):
+    data = WRONG[name]()
+    reader = AnswerReader()
+    with pytest.raises((AssertionError, h11.RemoteProtocolError)):
+        reader.feed(data[:-1] if data.endswith(b'ab') else data)
+        reader.cut()
+
+
+@pytest.mark.parametrize('name', RIGHT)
+def test_right_answers_may_be_cut_anywhere(name):
+    data = b''.join(RIGHT[name]())[:400]
+    for end in range(len(data)):
+        reader = AnswerReader()
+        reader.feed(data[:end])
+        reader.cut()
+
+
+class Peer:
+    """A server that says the same to everybody."""
+
+    def __init__(self, data):
+        self._listener = socket.create_server(('127.0.0.1', 0))
+        self.address = self._listener.getsockname()
+        self._data = data
+
+    def serve_one(self):
+        with self._listener.accept()[0] as connection, \
+                contextlib.suppress(ConnectionResetError):
+            connection.sendall(self._data)
+            connection.recv(1)
+
+    def close(self):
+        self._listener.close()
+
+
+@pytest.mark.parametrize('data, wrong', [
+    (b'', False), (b'HTTP/1.1 200 ', False), (b'hello', True),
+    (b'HTTP/1.1 200 OK\nDate: x\n\n', True)])
+@pytest.mark.parametrize('leave', [Client.close, Client.reset])
+def test_what_is_left_unread_is_judged(data, wrong, leave):
+    peer = Peer(data)
+    thread = threading.Thread(target=peer.serve_one)
+    try:
+        client = Client(peer.address)
+        thread.start()
+        if data:
+            wait_until(lambda: client.wait_readable(0), 2)
+        with pytest.raises((AssertionError, h11.RemoteProtocolError)) if wrong else \
+                contextlib.nullcontext():
+            leave(client)
+        client.socket.close()
+        thread.join()
+    finally:
+        peer.close()
 
 
 def test_head_has_a_length_and_no_body():
