@@ -27,7 +27,7 @@ sys.path += [os.path.join(TESTS, 'behaviour'), os.path.join(TESTS, 'parity')]
 
 from docroot import DocumentRoot, numbered  # noqa: E402
 from generator import CASES, SHORT_CASES, mutate, valid  # noqa: E402
-from observe import observe  # noqa: E402
+from observe import check_answers, observe  # noqa: E402
 from peers import PEERS, Peer, find_program, version_of  # noqa: E402
 from server import Program, Server, find_binary, list_models  # noqa: E402
 
@@ -145,7 +145,8 @@ class Player:
 
     async def play(self, data, quiet):
         outcomes = await asyncio.gather(*(
-            observe(address, self._said_to(name, data), quiet)
+            observe(address, self._said_to(name, data), quiet,
+                    check_answers if name == 'tetrad' else None)
             for name, address in self._addresses.items()))
         return dict(zip(self._addresses, outcomes))
 

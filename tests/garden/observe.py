@@ -1,10 +1,13 @@
 """Sends bytes to any server and says what became of them: the statuses, and whether the
-connection was kept. More lenient than the tests of tetrad: peers may answer as they like."""
+connection was kept. Peers may answer as they like; tetrad's answers are judged as in any test."""
 import asyncio
 import re
 
+import h11
+
+from client import AnswerReader
 from generator import SENTINEL
-from play import Wire
+from play import FEED, Wire, methods_of
 from waiting import patient
 
 FLOOD = 12 << 20
@@ -14,10 +17,21 @@ CHUNKED = re.compile(rb'\nTransfer-Encoding: *chunked', re.IGNORECASE)
 CLOSING = re.compile(rb'\nConnection: *close', re.IGNORECASE)
 
 
-async def observe(address, data, quiet):
+def check_answers(raw, data):
+    """That h11 and the checks of every answer accept all that came, which may end anywhere."""
+    reader = AnswerReader(methods_of(raw, b'HEAD' in data))
+    try:
+        for start in range(0, len(raw), FEED):
+            reader.feed(raw[start:start + FEED])
+        reader.cut()
+    except (AssertionError, h11.ProtocolError) as error:
+        raise SystemExit(f'refused by the reader: {error}\n  {data[:2000]!r}') from error
+
+
+async def observe(address, data, quiet, check=None):
     """Returns e.g. "200,404/kept". The end is kept, closed, or waiting: for the rest of a
     request; the answer to the probe that follows the data is not counted. quiet: how long a
-    silence means that nothing more will come."""
+    silence means that nothing more will come. check is given what came, and the data."""
     wire = Wire()
     await asyncio.get_running_loop().create_connection(lambda: wire, *address)
     try:
@@ -33,6 +47,8 @@ async def observe(address, data, quiet):
                'closed' if wire.over.done() or CLOSING.search(raw) else 'waiting')
     finally:
         wire.transport.abort()
+    if check:
+        check(raw, data)
     statuses = statuses_of(raw, b'HEAD' in data)
     if end == 'kept':
         statuses = statuses[:-1]
