@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs the tests, from a fresh clone on: installs what is missing, builds every variant out
 # of the tree, tests each. The last line is "N passed, N failed".
-# usage: ./check.sh [--full]     --full: every test in every variant, and make distcheck
+# usage: ./check.sh [--full]     --full: every test in every variant, make coverage and make distcheck
 set -eu
 
 source=$(cd "$(dirname "$0")" && pwd)
@@ -17,7 +17,7 @@ case ${1-} in
 "") ;;
 --full)
     full=yes
-    packages_to_test="$packages_to_test chromium" # for tests/browser
+    packages_to_test="$packages_to_test chromium lcov" # for tests/browser, make coverage
     ;;
 --build) build=$2 ;; # its own, below: one variant and nothing else
 *)
@@ -252,6 +252,7 @@ if [ -n "$full" ]; then
     done
     suite browser tests/browser plain "" -n 0
     target parity
+    target coverage
     target distcheck
 else
     suite behaviour tests/behaviour plain ""

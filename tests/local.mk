@@ -1,6 +1,7 @@
 # The tests' harness, the check of the layers and the behaviour tests.
 
-EXTRA_DIST += tests/behaviour tests/parity tests/garden tests/browser tests/layers.py tests/setup.sh
+EXTRA_DIST += tests/behaviour tests/parity tests/garden tests/browser tests/layers.py tests/coverage.py \
+	tests/setup.sh
 
 # Every test speaks TAP, so that each single case is counted.
 LOG_DRIVER = env AM_TAP_AWK='$(AWK)' CMOCKA_MESSAGE_OUTPUT=TAP \
@@ -46,6 +47,14 @@ garden: all
 .PHONY: browser
 browser: all
 	TETRAD='$(abs_top_builddir)/tetrad' $(PYTEST) $(PYTESTFLAGS) $(srcdir)/tests/browser
+
+# Which lines the tests reach, in a build of its own; STEPS="unit report" does a part again.
+.PHONY: coverage coverage-clean
+coverage:
+	$(PYTHON) -B $(srcdir)/tests/coverage.py coverage $(DISTCHECK_FLAGS:%=--configure=%) $(STEPS)
+clean-local: coverage-clean
+coverage-clean:
+	rm -rf coverage
 
 # One after the other, because each builds what it needs.
 check-all:
