@@ -201,8 +201,8 @@ def test_changes_are_seen_in_time(served, docroot, scratch, change):
         os.unlink(docroot.at(name + '.gz'))
         if change == 'is linked outside':
             os.symlink(docroot.outside('secret'), docroot.at(name + '.gz'))
-    wait_until(lambda: ask() == after, 1 + AT_ONCE)
-    assert ask() == after
+    # In prefork each child learns of it for itself, so that one more answer may be old.
+    wait_until(lambda: ask() == after and ask() == after, 1 + AT_ONCE)
 
 
 def test_the_plain_form_learns_of_siblings(served, docroot, scratch):
