@@ -17,6 +17,7 @@ enum poller_bits {
     POLLER_WRITABLE = 2,
     POLLER_HALF_CLOSED = 4, /* the peer sends no more */
     POLLER_BROKEN = 8,      /* closed both ways, or an error waits to be read */
+    POLLER_URGENT = 16, /* urgent data came: a receive is short where it was (tcp(7)) */
     /* Final: reported once and true ever after, so never cleared. */
     POLLER_FINAL = POLLER_HALF_CLOSED | POLLER_BROKEN,
     /* What ends a wait to read, and a wait to write. */

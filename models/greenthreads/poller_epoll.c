@@ -14,7 +14,7 @@
 enum { SLOTS_FIRST = 64 };
 
 /* EPOLLERR and EPOLLHUP are always reported. */
-static const uint32_t EDGE = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
+static const uint32_t EDGE = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI | EPOLLET;
 static const uint32_t LEVEL = EPOLLIN;
 
 struct slot {
@@ -138,6 +138,9 @@ static unsigned bits_of(uint32_t events)
     }
     if (events & EPOLLOUT) {
         bits |= POLLER_WRITABLE;
+    }
+    if (events & EPOLLPRI) {
+        bits |= POLLER_URGENT;
     }
     if (events & EPOLLRDHUP) {
         bits |= POLLER_HALF_CLOSED;

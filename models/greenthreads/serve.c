@@ -63,8 +63,13 @@ static void converse(struct shard *shard, struct conn *conn, int fd)
     enum conn_wait wait;
 
     do {
-        source.ready &= POLLER_FINAL;
+        source.ready &= POLLER_FINAL | POLLER_URGENT;
         wait = conn_step(conn);
+        if (wait == CONN_WAIT_READ && (source.ready & POLLER_URGENT) != 0) {
+            /* The short receive may have been due to it, with more behind it. */
+            source.ready &= ~(unsigned)POLLER_URGENT;
+            wait = CONN_AGAIN;
+        }
     } while (wait_for(wait, shard, conn, &source));
     scheduler_forget(&source);
 }

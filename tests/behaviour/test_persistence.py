@@ -1,11 +1,16 @@
 """Which connections stay, pipelining, and closing so that the answer can be read (RFC 9112
 9.3 and 9.6)."""
+import contextlib
+import os
+import signal
+import socket
+
 import pytest
 
 from client import Client, get, head, post, request
 from docroot import A_TXT, SIX
 from exchanges import PROBE, case, each_case, lettered, refused, run_case
-from kernel import wait_read
+from kernel import processes, wait_read
 from waiting import wait_until
 
 OLD = 'HTTP/1.0'
@@ -108,6 +113,31 @@ def test_I2_large_answers_read_slowly(server, docroot):
         assert client.pump(lambda: len(client.reader.answers) == 3, room=65536)
         assert all(answer.body == docroot.big for answer in client.receive(3))
         client.expect_kept(PROBE)
+
+
+@contextlib.contextmanager
+def halted(server):
+    """What is sent meanwhile is all there when the server goes on."""
+    pids = list(processes(server.pid))
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for pid in pids:
+            os.kill(pid, signal.SIGCONT)
+
+
+def test_urgent_data_between_requests(server):
+    """It is not part of the stream, but a receive ends where it was: what was already there
+    behind it must be asked for again."""
+    with Client(server.address) as client:
+        client.expect_kept(PROBE)
+        for _ in range(5):
+            with halted(server):
+                client.socket.send(get('/a.txt') + b'!', socket.MSG_OOB)  # its last byte
+                client.socket.send(get('/6k'))
+            assert [answer.status for answer in client.receive(2)] == [200, 200]
 
 
 def test_many_requests_one_after_another(server):
