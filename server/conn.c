@@ -315,6 +315,16 @@ static enum conn_wait receive(struct conn *conn, bool *more)
     return CONN_AGAIN;
 }
 
+static enum conn_wait half_close(struct conn *conn)
+{
+    if (conn->transport->ops->shutdown(conn->transport) < 0) {
+        return fail(conn);
+    }
+    conn->linger = false;
+    http_conn_half_closed(&conn->http, conn->now_ms);
+    return CONN_AGAIN; /* the peer's end may be here already */
+}
+
 /* Nothing is owed and nothing is buffered: what is the connection waiting for? */
 static enum conn_wait rest(struct conn *conn, bool more)
 {
@@ -322,13 +332,13 @@ static enum conn_wait rest(struct conn *conn, bool more)
 
     switch (http_conn_want(&conn->http)) {
     case HTTP_WANT_CLOSE:
-        return fail(conn);
+        /* A request that comes in the same moment would make a bare close a reset, which
+         * wipes what the peer has not received yet. */
+        return conn->linger && http_conn_phase(&conn->http) != HTTP_NO_DEADLINE
+                   ? half_close(conn)
+                   : fail(conn);
     case HTTP_WANT_HALF_CLOSE:
-        if (ops->shutdown(conn->transport) < 0) {
-            return fail(conn);
-        }
-        http_conn_half_closed(&conn->http, conn->now_ms);
-        return CONN_AGAIN; /* the peer's end may be here already */
+        return half_close(conn);
     case HTTP_WANT_INPUT:
         http_conn_rest(&conn->http);
         if (more || (ops->pending != NULL && ops->pending(conn->transport))) {
@@ -387,10 +397,19 @@ struct work *conn_work(struct conn *conn)
 
 void conn_drain(struct conn *conn)
 {
-    if (http_conn_want(&conn->http) == HTTP_WANT_INPUT) {
+    switch (http_conn_want(&conn->http)) {
+    case HTTP_WANT_INPUT:
         conn->probe = true;
-    } else {
+        break;
+    case HTTP_WANT_OUTPUT:
+        /* Of an answer that did not say close: it may still be on its way at the end. */
+        conn->probe = conn->linger = true;
+        break;
+    case HTTP_WANT_ANSWER:
+    case HTTP_WANT_HALF_CLOSE:
+    case HTTP_WANT_CLOSE:
         http_conn_drain(&conn->http);
+        break;
     }
 }
 

@@ -22,6 +22,7 @@ struct conn {
     bool settled;       /* `unacked` was taken since the last progress */
     bool warm;          /* the next piece of the file was just read in */
     bool probe;         /* draining: look once for a request that is already here */
+    bool linger;        /* draining: half-close before the end */
     bool broken;        /* nothing can be sent or received any more */
     char peer[TRANSPORT_PEER_MAX]; /* set if there is a log */
 };

@@ -100,6 +100,9 @@ static void restart_deadline(struct http_conn *http, uint64_t now_ms)
     http->deadline_ms = http->phase == HTTP_NO_DEADLINE
                             ? UINT64_MAX
                             : now_ms + time_limit(http, http->phase);
+    if (http->phase == HTTP_LINGER && http->deadline_ms > http->linger_end_ms) {
+        http->deadline_ms = http->linger_end_ms;
+    }
 }
 
 static void follow_phase(struct http_conn *http, uint64_t now_ms)

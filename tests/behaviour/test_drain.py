@@ -30,6 +30,22 @@ def expect_exit(server, family, status=0, within=2):
     wait_until(lambda: not alive(family), AT_ONCE, 'no process is left')
 
 
+def test_Q8_request_behind_a_large_answer(launch, model, docroot):
+    """It comes while the answer is being sent, after the stop. Whether or not it is answered,
+    a close with it unread would be a reset that wipes the end of the large answer."""
+    server = launch(model)
+    with Client(server.address, receive_buffer=8192) as client:
+        client.send(get('/big.bin'))
+        wait_until(lambda: client.wait_readable(0), 3, 'the answer begins')
+        server.signal()
+        wait_until(lambda: not listens(server), 3, 'the stop')
+        client.socket.send(get('/a.txt'))
+        client.hurry()
+        assert client.receive(within=8)[0].body == docroot.big
+        client.expect_end()
+    assert server.wait(4) == 0, server.said()
+
+
 @pytest.mark.parametrize('number', [signal.SIGTERM, signal.SIGINT])
 def test_Q7_idle_server_ends_at_once(launch, model, number):
     server = launch(model)
