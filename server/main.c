@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -329,6 +330,15 @@ out:
     return status;
 }
 
+/* How long after the stop the process may live: the time to finish, and some to end. */
+static unsigned patience_s(const struct options *options)
+{
+    enum { TO_END_S = 2 };
+    uint64_t grace_s = (options->grace_ms + 999) / 1000;
+
+    return grace_s < UINT_MAX - TO_END_S ? (unsigned)grace_s + TO_END_S : UINT_MAX;
+}
+
 /* The order matters: signals before anything that a signal must be able to end in good
  * order, limits before anything that is sized by them. The stop descriptor lives as long
  * as the process, whose handler may use it at any time. */
@@ -347,7 +357,7 @@ static int start(struct options *options)
         log_write(LOG_LEVEL_ERROR, "%s", error);
         return EXIT_USAGE;
     }
-    stop_fd = signals_open();
+    stop_fd = signals_open(patience_s(options));
     if (stop_fd < 0) {
         log_write(LOG_LEVEL_ERROR, "cannot watch for signals: %s", strerror(-stop_fd));
         return EXIT_FAILURE;

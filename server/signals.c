@@ -1,5 +1,5 @@
 /* The stop, from a signal: a flag and an eventfd, set by a handler that calls nothing but
- * write and _exit. It must never know what stops. */
+ * write, alarm and _exit. It must never know what stops. */
 #include "signals.h"
 
 #include <errno.h>
@@ -14,6 +14,7 @@
 /* What the handlers share with the program; written once more only by them. */
 static atomic_int stopping;
 static int stop_fd = -1;
+static unsigned patience;
 
 _Static_assert(ATOMIC_INT_LOCK_FREE == 2, "a signal handler must not wait for a lock");
 
@@ -27,9 +28,16 @@ static void on_stop(int signal_number)
     if (atomic_exchange(&stopping, 1) != 0) {
         _exit(1);
     }
+    alarm(patience);
     written = write(stop_fd, &one, sizeof(one));
     (void)written; /* cannot fail: the count is far from full */
     errno = saved_errno;
+}
+
+static void on_patience_over(int signal_number)
+{
+    (void)signal_number;
+    _exit(0);
 }
 
 static void on_stop_in_child(int signal_number)
@@ -51,10 +59,11 @@ static void handle(int signal_number, void (*handler)(int))
     sigaction(signal_number, &action, NULL);
 }
 
-int signals_open(void)
+int signals_open(unsigned patience_s)
 {
     sigset_t needed;
 
+    patience = patience_s;
     stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (stop_fd < 0) {
         return -errno;
@@ -68,6 +77,7 @@ int signals_open(void)
     handle(SIGUSR2, SIG_IGN);
     handle(SIGTERM, on_stop);
     handle(SIGINT, on_stop);
+    handle(SIGALRM, on_patience_over);
     /* A starter may leave SIGCHLD ignored, and then no child could be waited for; or the
      * signals blocked. Both are inherited. */
     handle(SIGCHLD, SIG_DFL);
@@ -75,6 +85,7 @@ int signals_open(void)
     sigaddset(&needed, SIGTERM);
     sigaddset(&needed, SIGINT);
     sigaddset(&needed, SIGCHLD);
+    sigaddset(&needed, SIGALRM);
     sigprocmask(SIG_UNBLOCK, &needed, NULL);
     return stop_fd;
 }

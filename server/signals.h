@@ -6,10 +6,12 @@
 
 #include "attributes.h"
 
-/* Installs the handlers: SIGPIPE, SIGXFSZ, SIGUSR1 and SIGUSR2 ignored; SIGTERM and SIGINT set the stop, a second one
- * ends the process at once with status 1. Returns the stop descriptor (an eventfd,
- * readable for ever once stopped; shared with forked children), or -errno. */
-int signals_open(void) MUST_CHECK;
+/* Installs the handlers: SIGPIPE, SIGXFSZ, SIGUSR1 and SIGUSR2 ignored; SIGTERM and SIGINT
+ * set the stop, a second one ends the process at once with status 1. patience_s seconds
+ * after the first the process ends with status 0 come what may: a thread that sleeps in a
+ * file system cannot be ended. Returns the stop descriptor (an eventfd, readable for ever
+ * once stopped; shared with forked children), or -errno. */
+int signals_open(unsigned patience_s) MUST_CHECK;
 
 /* True once SIGTERM or SIGINT came to this process. Lock-free, any thread. */
 bool signals_stopping(void);

@@ -214,6 +214,7 @@ ssize_t preadv2(int fd, const struct iovec *iov, int count, off_t offset, int fl
         errno = EAGAIN;
         return -1;
     }
+    wait_for_disk();
     return real(fd, iov, count, offset, flags);
 }
 

@@ -13,7 +13,8 @@ from client import ANSWER_LIMIT, AnswerReader, Client, ask_once, chunked, get, h
 from docroot import A_TXT, BIG_SIZE, HUGE_SIZE
 from exchanges import PROBE
 from faults import Under, fault_library, launch_faulty, traced  # fixtures
-from kernel import cpu_seconds, most_descriptors, serving, wait_read
+from kernel import children, cpu_seconds, most_descriptors, serving, wait_read
+from server import alive
 from test_parity import timeless
 from waiting import AT_ONCE, PATIENCE, holds_for, patient, wait_until
 
@@ -220,6 +221,22 @@ def test_Q2_gone_while_a_file_is_read(launch_faulty, model, reset, target):
     assert ask_once(server.address, get(target), within=8).status == 200
     wait_until(lambda: not serving(server.pid), 5, 'no connection is left')
     wait_until(lambda: most_descriptors(server.pid) <= before, 3, 'descriptors come back')
+
+
+# ---- stopping while a disk hangs
+
+def test_Q8_a_hung_disk_does_not_outlive_the_grace(launch_faulty, model):
+    """The thread that sleeps in the file system cannot be ended; the process can."""
+    # Without an index file, which it would look for at its start.
+    server = launch_faulty(model, '--workers', '1', '--grace', '300ms', '--index', 'none',
+                           COLD=60000)
+    family = children(server.pid)
+    with Client(server.address) as client:
+        client.send(get('/6k'))
+        wait_read(client.socket)
+        server.signal()
+        assert server.wait(6) == 0, server.said()
+    wait_until(lambda: not alive(family), 1, 'no process is left')
 
 
 # ---- Q12: large frames on the stack

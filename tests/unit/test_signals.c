@@ -18,7 +18,7 @@
 
 #include "signals.h"
 
-enum { WAIT_MS = 10000 };
+enum { WAIT_MS = 10000, PATIENCE_S = 20 };
 
 /* In a child, where cmocka's assertions do not reach: ends it with the line's number. */
 #define EXPECT(truth)                                                                    \
@@ -64,7 +64,7 @@ static void assert_exits(void (*function)(void), int expected)
 
 static void stop_once(int signal_number)
 {
-    int fd = signals_open();
+    int fd = signals_open(PATIENCE_S);
 
     EXPECT(fd >= 0);
     EXPECT(!signals_stopping());
@@ -96,7 +96,7 @@ static void test_first_signal(void **state)
 
 static void stop_twice(void)
 {
-    EXPECT(signals_open() >= 0);
+    EXPECT(signals_open(PATIENCE_S) >= 0);
     raise(SIGTERM);
     raise(SIGINT);
 }
@@ -107,11 +107,27 @@ static void test_second_signal(void **state)
     assert_exits(stop_twice, 1);
 }
 
+/* A thread that nothing ends any more. */
+static void hang_after_stop(void)
+{
+    EXPECT(signals_open(1) >= 0);
+    raise(SIGTERM);
+    for (;;) {
+        pause();
+    }
+}
+
+static void test_patience(void **state)
+{
+    (void)state;
+    assert_exits(hang_after_stop, 0);
+}
+
 static void write_to_nobody(void)
 {
     int ends[2];
 
-    EXPECT(signals_open() >= 0);
+    EXPECT(signals_open(PATIENCE_S) >= 0);
     EXPECT(pipe(ends) == 0);
     close(ends[0]);
     EXPECT(write(ends[1], "x", 1) < 0);
@@ -129,7 +145,7 @@ static void write_too_much(void)
     struct rlimit limit = { 0, RLIM_INFINITY };
     FILE *file = tmpfile();
 
-    EXPECT(signals_open() >= 0);
+    EXPECT(signals_open(PATIENCE_S) >= 0);
     EXPECT(file != NULL && getrlimit(RLIMIT_FSIZE, &limit) == 0);
     limit.rlim_cur = 0;
     EXPECT(setrlimit(RLIMIT_FSIZE, &limit) == 0);
@@ -156,7 +172,7 @@ static void inherit_badly(void)
     sigprocmask(SIG_BLOCK, &blocked, NULL);
     signal(SIGCHLD, SIG_IGN);
     signal(SIGINT, SIG_IGN);
-    fd = signals_open();
+    fd = signals_open(PATIENCE_S);
     EXPECT(fd >= 0);
     child = fork();
     EXPECT(child >= 0);
@@ -178,7 +194,7 @@ static void test_bad_inheritance(void **state)
 
 static void stop_a_worker_process(void)
 {
-    int fd = signals_open();
+    int fd = signals_open(PATIENCE_S);
 
     EXPECT(fd >= 0);
     signals_in_child();
@@ -200,7 +216,7 @@ static void test_in_child(void **state)
 /* The parent is told to stop; a child of it that sleeps sees it on the descriptor. */
 static void stop_is_shared(void)
 {
-    int fd = signals_open();
+    int fd = signals_open(PATIENCE_S);
     pid_t child;
     int status;
 
@@ -251,7 +267,7 @@ static void read_user1(void)
     pthread_t thread;
     int fd;
 
-    EXPECT(signals_open() >= 0);
+    EXPECT(signals_open(PATIENCE_S) >= 0);
     raise(SIGUSR1);
     fd = signals_user1_open();
     EXPECT(fd >= 0);
@@ -276,10 +292,15 @@ static void test_user1(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_first_signal), cmocka_unit_test(test_second_signal),
-        cmocka_unit_test(test_sigpipe),      cmocka_unit_test(test_bad_inheritance),
-        cmocka_unit_test(test_in_child),     cmocka_unit_test(test_descriptor_is_shared),
-        cmocka_unit_test(test_user1),        cmocka_unit_test(test_sigxfsz),
+        cmocka_unit_test(test_first_signal),
+        cmocka_unit_test(test_second_signal),
+        cmocka_unit_test(test_patience),
+        cmocka_unit_test(test_sigpipe),
+        cmocka_unit_test(test_bad_inheritance),
+        cmocka_unit_test(test_in_child),
+        cmocka_unit_test(test_descriptor_is_shared),
+        cmocka_unit_test(test_user1),
+        cmocka_unit_test(test_sigxfsz),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
