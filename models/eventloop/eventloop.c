@@ -15,10 +15,10 @@
 #include "loop_conn.h"
 #include "model.h"
 #include "options.h"
+#include "refuser.h"
 
 enum {
     ACCEPTS_MAX = 64, /* per wake-up, then the connections have their turn */
-    REFUSED_MAX = 64, /* connections over the limit that are being answered at a time */
     STACK_SIZE = 256 * 1024
 };
 
@@ -80,17 +80,20 @@ static struct member *least_loaded(struct eventloop *all)
     return best;
 }
 
-/* Counts the connection on its loop and in total, and gives it to its loop. */
-static void dispatch(struct eventloop *all, int fd)
+/* Counts the connection on its loop and in total, and gives it to its loop. False if the
+ * connections have to have their turn before another is taken. */
+static bool dispatch(struct eventloop *all, int fd)
 {
     unsigned served = atomic_load_explicit(&all->served, memory_order_relaxed);
     bool refuse = served >= all->server->options->max_connections;
     struct member *member = refuse ? &all->members[0] : least_loaded(all);
     atomic_uint *total = refuse ? &all->refused : &all->served;
 
-    if (refuse && atomic_load_explicit(total, memory_order_relaxed) >= REFUSED_MAX) {
-        close(fd);
-        return;
+    bool crowded =
+        refuse && atomic_load_explicit(total, memory_order_relaxed) >= REFUSER_MAX;
+
+    if (crowded) {
+        loop_end_refusal(&member->loop);
     }
     atomic_fetch_add_explicit(total, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&member->loop.load, 1, memory_order_relaxed);
@@ -102,6 +105,7 @@ static void dispatch(struct eventloop *all, int fd)
         }
         loop_conn_open(&member->loop, fd, refuse, total);
     }
+    return !crowded;
 }
 
 static void on_connection(uv_poll_t *poll, int status, int events)
@@ -116,7 +120,9 @@ static void on_connection(uv_poll_t *poll, int status, int events)
 
         switch (listener_accept(all->server->listener, which, &fd)) {
         case ACCEPT_OK:
-            dispatch(all, fd);
+            if (!dispatch(all, fd)) {
+                return;
+            }
             break;
         case ACCEPT_RETRY:
             watch_listeners(all, false);

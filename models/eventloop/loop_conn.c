@@ -28,8 +28,34 @@ static void on_closed(uv_handle_t *handle)
     loop_finish_if_empty(loop);
 }
 
+static struct loop_conn **refusal_link(struct loop *loop, const struct loop_conn *conn)
+{
+    struct loop_conn **link = &loop->refusals;
+
+    while (*link != NULL && *link != conn) {
+        link = &(*link)->next_refusal;
+    }
+    return link;
+}
+
+void loop_end_refusal(struct loop *loop)
+{
+    struct loop_conn *first = loop->refusals;
+
+    if (first != NULL) {
+        loop->refusals = first->next_refusal;
+        conn_abandon(first->conn);
+        loop_step_later(loop, first);
+    }
+}
+
 static void close_now(struct loop_conn *conn)
 {
+    struct loop_conn **link = refusal_link(conn->loop, conn);
+
+    if (*link == conn) {
+        *link = conn->next_refusal;
+    }
     if (conn->work != NULL) {
         conn->work->conn = NULL;
     }
@@ -44,9 +70,12 @@ static void on_event(uv_poll_t *poll, int status, int events)
 {
     struct loop_conn *conn = poll->data;
 
-    /* An error on the socket is told by the next recv or send. */
-    (void)status;
     (void)events;
+    if (status < 0) {
+        /* An error on the socket, for which libuv has stopped the watch. The next recv or
+         * send tells it, or the one after the bytes that came before it. */
+        conn->armed = 0;
+    }
     if (!conn->queued) {
         loop_conn_step(conn);
     }
@@ -192,6 +221,7 @@ void loop_conn_open(struct loop *loop, int fd, bool refused, atomic_uint *total)
     }
     conn->poll.data = conn;
     if (refused) {
+        *refusal_link(loop, NULL) = conn;
         conn_refuse(conn->conn);
     }
     loop_conn_step(conn);

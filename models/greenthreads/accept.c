@@ -11,17 +11,13 @@
 #include "clock.h"
 #include "listener.h"
 #include "options.h"
+#include "refuser.h"
 #include "scheduler.h"
 #include "serve.h"
 #include "shard.h"
 #include "sync.h"
 
-enum {
-    ACCEPTS_PER_TURN = 64,
-    /* Refused connections held at once; of the descriptors that the connection limit
-     * leaves over. Those above it are closed without a word. */
-    REFUSED_MAX = 32
-};
+enum { ACCEPTS_PER_TURN = 64 };
 
 struct acceptor {
     struct accepting *accepting;
@@ -79,10 +75,12 @@ static void place(const struct accepting *accepting, int fd)
 
     if (total < limit) {
         admit(least, first, fd);
-    } else if (first->refused < REFUSED_MAX) {
-        serve_start(first, fd, SERVE_REFUSED);
     } else {
-        close(fd);
+        while (first->refused >= REFUSER_MAX) {
+            serve_end_refusal(first);
+            scheduler_yield();
+        }
+        serve_start(first, fd, SERVE_REFUSED);
     }
 }
 

@@ -57,6 +57,13 @@ static bool wait_for(enum conn_wait wait, struct shard *shard, struct conn *conn
     return result != PARK_FAILED;
 }
 
+/* A connection over the limit. It has its answer, and is held for its peer to read it. */
+struct refusal {
+    struct refusal *next;
+    struct conn *conn;
+    struct user_thread *thread;
+};
+
 static void converse(struct shard *shard, struct conn *conn, int fd)
 {
     struct poller_source source = { .fd = fd, .slot = POLLER_NONE };
@@ -72,6 +79,36 @@ static void converse(struct shard *shard, struct conn *conn, int fd)
         }
     } while (wait_for(wait, shard, conn, &source));
     scheduler_forget(&source);
+}
+
+static void converse_refused(struct shard *shard, struct conn *conn, int fd)
+{
+    struct refusal self = { .conn = conn, .thread = scheduler_self() };
+    struct refusal **link = &shard->refusals;
+
+    while (*link != NULL) {
+        link = &(*link)->next;
+    }
+    *link = &self;
+    conn_refuse(conn);
+    converse(shard, conn, fd);
+    for (link = &shard->refusals; *link != NULL && *link != &self;) {
+        link = &(*link)->next;
+    }
+    if (*link == &self) {
+        *link = self.next;
+    }
+}
+
+void serve_end_refusal(struct shard *shard)
+{
+    struct refusal *first = shard->refusals;
+
+    if (first != NULL) {
+        shard->refusals = first->next;
+        conn_abandon(first->conn);
+        scheduler_wake(first->thread);
+    }
 }
 
 static void leave(struct shard *shard, enum serve_kind kind)
@@ -102,13 +139,14 @@ static void serve(void *argument)
     if (conn == NULL) {
         transport.base.ops->close(&transport.base);
     } else {
-        if (task->kind == SERVE_REFUSED) {
-            conn_refuse(conn);
-        }
         if (shard->abandoned) {
             conn_abandon(conn);
         }
-        converse(shard, conn, task->fd);
+        if (task->kind == SERVE_REFUSED) {
+            converse_refused(shard, conn, task->fd);
+        } else {
+            converse(shard, conn, task->fd);
+        }
         conn_close(conn);
     }
     leave(shard, task->kind);

@@ -36,6 +36,7 @@ struct shard {
 
     unsigned live;              /* user threads that serve a connection */
     unsigned refused;           /* of them with a connection over the limit */
+    struct refusal *refusals;   /* these connections, see serve.c */
     struct sync_condition idle; /* live became 0 */
 };
 

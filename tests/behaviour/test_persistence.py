@@ -10,7 +10,7 @@ import pytest
 from client import Client, get, head, post, request
 from docroot import A_TXT, SIX
 from exchanges import PROBE, case, each_case, lettered, refused, run_case
-from kernel import processes, wait_read
+from kernel import most_descriptors, processes, wait_read
 from waiting import wait_until
 
 OLD = 'HTTP/1.0'
@@ -138,6 +138,22 @@ def test_urgent_data_between_requests(server):
                 client.socket.send(get('/a.txt') + b'!', socket.MSG_OOB)  # its last byte
                 client.socket.send(get('/6k'))
             assert [answer.status for answer in client.receive(2)] == [200, 200]
+
+
+def test_M5_reset_behind_half_a_head(launch, model):
+    """Both are there when the server looks: the bytes come first, and the reset must not be
+    forgotten over them."""
+    server = launch(model, '--workers', '1')
+    with Client(server.address) as client:
+        client.expect_kept(PROBE)
+    before = most_descriptors(server.pid)
+    for _ in range(3):
+        client = Client(server.address)
+        client.expect_kept(PROBE)
+        with halted(server):
+            client.socket.send(b'GET / HT')
+            client.reset()
+    wait_until(lambda: most_descriptors(server.pid) <= before, 3, 'descriptors come back')
 
 
 def test_many_requests_one_after_another(server):
