@@ -39,16 +39,18 @@ unsigned pool_policy_start(struct pool_policy *policy, unsigned total, unsigned 
     return smaller(wanted, policy->limit - total);
 }
 
-unsigned pool_policy_retire(struct pool_policy *policy, unsigned idle, uint64_t now_ms)
+bool pool_policy_retire(struct pool_policy *policy, unsigned idle, uint64_t now_ms,
+                        unsigned *surplus)
 {
     policy->window_idle = smaller(policy->window_idle, idle);
     if (now_ms - policy->window_ms < POOL_WINDOW_MS) {
-        return 0;
+        return false;
     }
     unsigned unused = policy->window_idle;
     policy->window_ms = now_ms;
     policy->window_idle = idle;
-    return unused > policy->ready ? (unused - policy->ready + 1) / 2 : 0;
+    *surplus = unused > policy->ready ? (unused - policy->ready + 1) / 2 : 0;
+    return true;
 }
 
 void pool_policy_failed(struct pool_policy *policy, uint64_t now_ms)

@@ -36,8 +36,10 @@ void pool_policy_init(struct pool_policy *policy, unsigned ready, unsigned limit
 unsigned pool_policy_start(struct pool_policy *policy, unsigned total, unsigned idle,
                            uint64_t now_ms);
 
-/* How many idle contexts to let go now. */
-unsigned pool_policy_retire(struct pool_policy *policy, unsigned idle, uint64_t now_ms);
+/* True at the end of a window: *surplus idle contexts are to be let go, in place of what
+ * the window before has left of its own. To be called several times in a window. */
+bool pool_policy_retire(struct pool_policy *policy, unsigned idle, uint64_t now_ms,
+                        unsigned *surplus);
 
 /* A start failed, or contexts ended before they were of use: hold back. */
 void pool_policy_failed(struct pool_policy *policy, uint64_t now_ms);

@@ -19,9 +19,11 @@
 #include "refuser.h"
 
 enum {
-    READY_MIN = 4,    /* kept ready even with fewer workers: a page load brings several
+    READY_MIN = 4, /* kept ready even with fewer workers: a page load brings several
                          connections at once */
-    LOOK_MS = 1000,   /* how often the pool's size is looked at without a cause */
+    /* How often the pool's size is looked at without a cause: often enough to see a pulse
+     * of load within a window. */
+    LOOK_MS = POOL_WINDOW_MS / 4,
     PATIENCE_MS = 50, /* at the limit a connection may wait so long for the context of a
                          client that is just leaving */
     OWN_FDS = 3
@@ -91,9 +93,9 @@ static void adjust(struct supervisor *supervisor)
 {
     uint64_t now_ms = clock_now_ms();
     unsigned idle = supervisor->ops->idle(supervisor->pool);
-    unsigned surplus = pool_policy_retire(&supervisor->policy, idle, now_ms);
+    unsigned surplus;
 
-    if (surplus > 0) {
+    if (pool_policy_retire(&supervisor->policy, idle, now_ms, &surplus)) {
         supervisor->ops->retire(supervisor->pool, surplus);
     }
     unsigned wanted =
