@@ -24,6 +24,7 @@ struct world {
     uint64_t now_ms;
     size_t send_max;
     unsigned pins, answers, logged;
+    unsigned heads, matched; /* see count_heads */
     bool half_closed, closed;
     size_t sent;
     char bytes[SENT_MAX];
@@ -139,6 +140,25 @@ static void run(struct world *world)
     }
 }
 
+/* How many heads can have ended: no request has less than an empty line to itself. */
+static void count_heads(struct world *world, const char *bytes, size_t n)
+{
+    static const char end[] = "\r\n\r\n";
+
+    for (size_t i = 0; i < n; i++) {
+        /* Behind "\r\n\r" a carriage return may be the first of another end. */
+        if (bytes[i] == end[world->matched]) {
+            world->matched++;
+        } else {
+            world->matched = bytes[i] == '\r' ? 1 : 0;
+        }
+        if (world->matched == 4) {
+            world->heads++;
+            world->matched = 2;
+        }
+    }
+}
+
 static void receive(struct world *world, struct fuzz_input *input, size_t n)
 {
     while (n > 0 && !world->closed) {
@@ -148,6 +168,7 @@ static void receive(struct world *world, struct fuzz_input *input, size_t n)
 
         CHECK(room > 0 && room <= BUFFER_SIZE);
         memcpy(where, input->at, part);
+        count_heads(world, (const char *)input->at, part);
         input->at += part;
         n -= part;
         http_conn_received(&world->http, part, world->now_ms);
@@ -253,6 +274,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     world.now_ms = 1000;
     world.send_max = SIZE_MAX;
     world.pins = world.answers = world.logged = 0;
+    world.heads = world.matched = 0;
     world.half_closed = world.closed = false;
     world.sent = 0;
     buffer_pool_init(&world.pool, 2);
@@ -260,6 +282,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     http_conn_init(&world.http, &limits, &world.pool, &world.memo, world.now_ms);
     http_conn_record(&world.http);
     play(&world, &input);
+    /* One may be the refusal of what is no whole head. */
+    CHECK(world.answers <= world.heads + 1);
     check_sent(&world);
     http_conn_end(&world.http);
     take_log(&world);
