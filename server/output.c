@@ -131,18 +131,6 @@ const struct span *output_front(const struct output *output)
     return output->queue == NULL ? NULL : &output->queue->spans[output->queue->first];
 }
 
-bool output_more_behind(const struct output *output)
-{
-    const struct output_queue *queue = output->queue;
-
-    for (unsigned i = 0; queue != NULL && i < queue->count; i++) {
-        if (queue->spans[queue->first + i].kind != SPAN_MEMORY) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static void drop_front(struct output *output)
 {
     struct output_queue *queue = output->queue;

@@ -56,9 +56,6 @@ int output_iovecs(const struct output *output, struct iovec *iov, int max);
 /* The first unsent span; NULL if empty. */
 const struct span *output_front(const struct output *output);
 
-/* True if something follows the memory spans at the front, i.e. a file span. */
-bool output_more_behind(const struct output *output);
-
 /* Accounts for n bytes sent from the front (n <= output->bytes); releases what is
  * finished. */
 void output_sent(struct output *output, size_t n);
