@@ -364,8 +364,8 @@ static bool is_ipvfuture(struct slice text)
     return true;
 }
 
-/* RFC 3986 3.2.2 allows more, of which nothing can be the name of a host: an empty label
- * before a dot, escapes, or the comma that is left where two Host fields were joined. */
+/* RFC 3986 3.2.2 allows more, of which nothing can be the name of a host: two dots in a row,
+ * escapes, or the comma that is left where two Host fields were joined. */
 static bool is_host_name(struct slice text)
 {
     char before = '\0';

@@ -17,7 +17,7 @@ enum timeout_class {
     TIMEOUT_HEADER,
     TIMEOUT_KEEPALIVE,
     TIMEOUT_BODY,
-    TIMEOUT_SETTLE, /* the first part of a send deadline, see conn.c */
+    TIMEOUT_SETTLE, /* the first part of a send deadline, see conn_deadline.c */
     TIMEOUT_SEND,
     TIMEOUT_LINGER,
     TIMEOUT_CLASSES
