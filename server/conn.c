@@ -334,7 +334,8 @@ static enum conn_wait rest(struct conn *conn, bool more)
     case HTTP_WANT_CLOSE:
         /* A request that comes in the same moment would make a bare close a reset, which
          * wipes what the peer has not received yet. */
-        return conn->linger && http_conn_phase(&conn->http) != HTTP_NO_DEADLINE
+        return conn->linger && http_conn_phase(&conn->http) != HTTP_NO_DEADLINE &&
+                       conn_unacked(conn) != 0
                    ? half_close(conn)
                    : fail(conn);
     case HTTP_WANT_HALF_CLOSE:

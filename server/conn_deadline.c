@@ -65,7 +65,7 @@ enum timeout_class conn_timeout(const struct conn *conn)
     return TIMEOUT_NONE;
 }
 
-static ssize_t ask_unacked(const struct conn *conn)
+ssize_t conn_unacked(const struct conn *conn)
 {
     return conn->transport->ops->unacked == NULL
                ? -1
@@ -79,11 +79,11 @@ void conn_expire(struct conn *conn)
         return;
     }
     if (conn->settle_ms != 0) {
-        conn->unacked = ask_unacked(conn);
+        conn->unacked = conn_unacked(conn);
         conn->settle_ms = 0;
         conn->settled = true;
     } else if (http_conn_phase(&conn->http) == HTTP_SENDING &&
-               ask_unacked(conn) < conn->unacked) {
+               conn_unacked(conn) < conn->unacked) {
         http_conn_sent(&conn->http, 0, conn->now_ms);
         conn->settled = false;
         conn_await_peer(conn, conn->now_ms);

@@ -36,6 +36,9 @@ void *conn_context(const struct conn *conn);
  * deadline's first part begins. */
 void conn_await_peer(struct conn *conn, uint64_t progress_ms);
 
+/* How many bytes the peer has not acknowledged; -1: unknown. */
+ssize_t conn_unacked(const struct conn *conn);
+
 /* When the last byte was taken, by a send that began at before_ms. */
 uint64_t conn_time_of_progress(struct conn *conn, uint64_t before_ms, bool was_short);
 

@@ -85,6 +85,7 @@ def test_Q8_listener_closes_at_once_and_answers_are_finished(launch, model, docr
         for client in busy:
             assert client.receive()[0].body == docroot.big
             client.expect_close()
+            client.close()
         expect_exit(server, family)
 
 

@@ -415,6 +415,28 @@ static unsigned expire(struct fixture *fixture, ssize_t acknowledged, unsigned m
     return times;
 }
 
+/* The stop comes in the middle of an answer that did not say close. */
+static void drain_lets_an_answer_arrive(void **state)
+{
+    struct fixture fixture;
+
+    (void)state;
+    for (int kind = 0; kind < 3; kind++) {
+        open_fixture(&fixture, WORKER_COOPERATIVE);
+        fixture.script.send_room = 100;
+        say(&fixture, GET_A);
+        assert_int_equal(settle(&fixture), CONN_WAIT_WRITE);
+        worker_drain(fixture.worker, NULL);
+        fixture.script.send_room = SIZE_MAX;
+        fixture.script.unacked = kind; /* 0: it has all arrived */
+        say(&fixture, kind == 2 ? GET_A : "");
+        assert_int_equal(settle(&fixture), kind == 0 ? CONN_CLOSED : CONN_WAIT_READ);
+        assert_int_equal(fixture.script.shutdowns, kind == 0 ? 0 : 1);
+        assert_int_equal(count(&fixture, "Connection: close"), kind == 2 ? 1 : 0);
+        close_fixture(&fixture);
+    }
+}
+
 static void a_reader_that_acknowledges_nothing_is_cut_at_the_deadline(void **state)
 {
     struct fixture fixture;
@@ -461,6 +483,7 @@ int main(void)
         cmocka_unit_test(a_broken_peer_ends_it),
         cmocka_unit_test(a_refused_connection_is_told_without_being_read),
         cmocka_unit_test(drain_answers_what_has_arrived_and_ends_the_idle),
+        cmocka_unit_test(drain_lets_an_answer_arrive),
         cmocka_unit_test(a_reader_that_acknowledges_nothing_is_cut_at_the_deadline),
         cmocka_unit_test(a_reader_that_acknowledges_a_little_lives),
     };
