@@ -63,8 +63,11 @@ def launch_faulty(launch, program, fault_library):
     def start(model, *options, root=None, **faults):
         settings = [f'FAULT_{name}={value}' for name, value in faults.items()]
         options_of_asan = sanitizer_options('verify_asan_link_order')
+        # A thread that hangs in a read is left behind when the process ends.
+        options_of_tsan = os.environ.get('TSAN_OPTIONS', '') + ':report_thread_leaks=0'
         under = Under(program, 'env', f'LD_PRELOAD={fault_library}',
-                      f'ASAN_OPTIONS={options_of_asan}', *settings)
+                      f'ASAN_OPTIONS={options_of_asan}', f'TSAN_OPTIONS={options_of_tsan}',
+                      *settings)
         return launch(model, *options, root=root, using=under)
     return start
 
