@@ -9,7 +9,7 @@ from client import Client, ask_once, get
 from docroot import A_TXT
 from exchanges import PROBE
 from kernel import children, most_descriptors, most_memory, processes, serving
-from waiting import AT_ONCE, wait_until
+from waiting import AT_ONCE, PATIENCE, wait_until
 
 
 def serves(server):
@@ -122,7 +122,8 @@ def test_Q3_memory_is_flat(launch, model):
     before = most_memory(server.pid)
     connect(2000)
     grown = most_memory(server.pid) - before
-    assert grown < 4 << 20, f'{grown >> 10} KiB more'
+    # The slower the build, the more a sanitizer remembers: of freed blocks and ended threads.
+    assert grown < PATIENCE * (4 << 20), f'{grown >> 10} KiB more'
 
 
 @pytest.mark.soak
