@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,7 +51,8 @@ struct scheduler {
     size_t ready;                     /* its length */
     size_t turn;                      /* threads still to run in this turn */
     size_t threads;
-    uint64_t now_ms; /* read once a turn */
+    uint64_t now_ms;  /* read once a turn */
+    sigset_t outside; /* for annotate_signals_hold */
 
     struct poller *poller;
     struct stack_pool *stacks;
@@ -420,8 +422,11 @@ static int sleep_ms(const struct scheduler *scheduler)
 static void events_take(struct scheduler *scheduler)
 {
     eventfd_t ignored;
-    int count = poller_wait(scheduler->poller, sleep_ms(scheduler), scheduler->named);
+    int count;
 
+    annotate_signals_let_in(&scheduler->outside);
+    count = poller_wait(scheduler->poller, sleep_ms(scheduler), scheduler->named);
+    annotate_signals_hold(&scheduler->outside);
     for (int i = 0; i < count; i++) {
         scheduler_wake(scheduler->named[i]->waiter);
     }
@@ -438,6 +443,7 @@ void scheduler_run(struct scheduler *scheduler)
 {
     current = scheduler;
     annotate_fiber_adopt(&scheduler->main.notes);
+    annotate_signals_hold(&scheduler->outside);
     scheduler->running = &scheduler->main;
     scheduler->now_ms = clock_now_ms();
     while (scheduler->threads > 0) {
@@ -449,5 +455,6 @@ void scheduler_run(struct scheduler *scheduler)
             events_take(scheduler);
         }
     }
+    annotate_signals_let_in(&scheduler->outside);
     current = NULL;
 }

@@ -10,7 +10,7 @@ import pytest
 from client import Client, ask_once, chunked, get, head, post, request
 from docroot import A_TXT, BIG_SIZE, STAMP_NS, tag
 from exchanges import PROBE
-from kernel import children, serving, wait_read
+from kernel import children, wait_read
 from logs import SOON, log, read_lines  # log is a fixture
 from waiting import patient, wait_until
 
@@ -315,9 +315,6 @@ def test_stacks_of_user_threads_are_deep_enough(launch, model, log):
     server = launch(model, *log.options, '--workers', '1', TETRAD_STACK_CENSUS='1')
     for message in REQUESTS:
         ask_once(server.address, message)
-    # ThreadSanitizer holds a signal back until the user thread that it came in calls the
-    # library again, and forgets it if that has ended.
-    wait_until(lambda: not serving(server.pid), 5, 'no connection is left')
     server.signal()
     assert server.wait() == 0
     for used, size in re.findall(r'stack use (\d+) of (\d+)', server.said()):
