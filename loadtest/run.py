@@ -12,7 +12,7 @@ import sys
 import tempfile
 
 from measure import (build, cell, generators, machine, objects,
-                     processes, report, servers, summary)
+                     processes, progress, report, rounds, servers, summary)
 from measure import options as command_line
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -73,22 +73,15 @@ def choose_models(options, binary):
 
 
 def run_rounds(subjects, plan, options, scratch):
-    """All cells, in the order in which they were measured."""
+    """All cells, and the order of all that was done."""
     shuffler = random.Random(options.seed)
-    progress = report.Progress(options.rounds, len(subjects))
-    cells = []
-    for round_number in range(1, options.rounds + 1):
-        order = list(subjects)
-        shuffler.shuffle(order)
-        for position, subject in enumerate(order, 1):
-            progress.begin(round_number, position, subject.name)
-            result = cell.measure(subject, plan, scratch)
-            result.update(round=round_number, name=subject.name, kind=subject.kind)
-            result["flags"] = ([] if result["failure"]
-                               else summary.cell_flags(result, plan.clients))
-            progress.end(result)
-            cells.append(result)
-    return cells
+    told = progress.Progress(options.rounds)
+    cells, orders = [], []
+    for number in range(1, options.rounds + 1):
+        one = rounds.Round(number, subjects, plan, scratch, shuffler, told)
+        cells += one.run()
+        orders.append(one.order)
+    return cells, orders
 
 
 def show(options, plan, facts, cells, rows):
@@ -115,13 +108,12 @@ def measure_all(options, scratch):
     facts = machine.fingerprint(SOURCE, binary, version_commands(options, binary))
     os.sched_setaffinity(0, machine.own_cpus(plan.placement))
 
-    cells = run_rounds(subjects, plan, options, scratch)
-    rows = [summary.summarise(subject.name, subject.kind,
-                              [entry for entry in cells if entry["name"] == subject.name])
+    cells, orders = run_rounds(subjects, plan, options, scratch)
+    rows = [summary.summarise(subject.name, subject.kind, cells)
             for subject in subjects]
     show(options, plan, facts, cells, rows)
     if options.json:
-        report.write_json(options.json, options, plan, facts, cells, rows)
+        report.write_json(options.json, options, plan, facts, orders, cells, rows)
     failed = any(row["failure"] for row in rows)
     return command_line.EXIT_FAILED if failed else command_line.EXIT_OK
 

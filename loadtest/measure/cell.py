@@ -1,20 +1,24 @@
-"""One cell of the table: a fresh server, its bytes checked, warmed up, measured, asked
-whether it serves all clients alike, its bytes checked again, and stopped.
+"""One cell of the table: one subject in one round. A fresh server, its bytes checked,
+warmed up, measured in slices, asked whether it serves all clients alike, its bytes checked
+again, and stopped. When each step is due is the round's affair (rounds.py).
 """
 
 import os
 import resource
 import shutil
-import statistics
 import tempfile
 import time
 from collections import namedtuple
 
-from measure import generators, machine, processes, servers
+from measure import generators, machine, processes, servers, slices
+
+# wrk's shortest run, in seconds.
+SLICE_SECONDS = 1
 
 # How long the fairness pass lasts, in seconds.
 FAIRNESS_SHORTEST, FAIRNESS_LONGEST = 1, 5
 
+# seconds: so many slices of one second.
 Plan = namedtuple("Plan", "object root clients seconds warmup workers placement")
 
 
@@ -42,43 +46,40 @@ def own_cpu_ns():
     return int((usage.ru_utime + usage.ru_stime) * 1e9)
 
 
-def measure_load(url, server, plan):
-    """The timed run: wrk between two readings of every counter."""
+def measure_slice(url, server, plan, seconds=SLICE_SECONDS):
+    """The timed part: wrk between two readings of every counter."""
     cpus = plan.placement.server | plan.placement.client
     own = own_cpu_ns()
     ticks = machine.cpu_times(cpus)
-    started = time.monotonic()
     before = server.tree.counters()
-    watch = processes.LoadWatch(server.tree, plan.seconds,
-                                lambda: machine.pace(plan.placement.server))
-    load = generators.run_wrk(url, plan.clients, plan.seconds, plan.placement.client,
-                              watch)
-    after = server.tree.counters()
+    watch = processes.LoadWatch(server.tree, seconds,
+                                lambda: machine.paces(plan.placement))
+    started = time.monotonic()
+    part = generators.run_wrk(url, plan.clients, seconds, plan.placement.client, watch)
     elapsed = time.monotonic() - started
+    after = server.tree.counters()
     ticks_after = machine.cpu_times(cpus)
     own = own_cpu_ns() - own
     server.check_alive()
 
     watch.switches.update(after.switches)
     voluntary, involuntary = processes.switches_between(before.switches, watch.switches)
-    server_ns = after.cpu_ns - before.cpu_ns
-    busy_ns = (ticks_after.busy - ticks.busy) * processes.TICK_NS
-    others_ns = busy_ns - server_ns - load["cpu_ns"] - own
-    load.update({
-        "server_cpu_ns": server_ns,
+    part.update({
+        "server_cpu_ns": after.cpu_ns - before.cpu_ns,
         "server_user_ticks": after.user_ticks - before.user_ticks,
         "server_system_ticks": after.system_ticks - before.system_ticks,
         "switches_voluntary": voluntary,
         "switches_involuntary": involuntary,
         "elapsed": elapsed,
-        "generator_share": load["cpu_ns"] / 1e9 / elapsed,
-        "steal_share": ((ticks_after.steal - ticks.steal)
-                        / max(1, ticks_after.total - ticks.total)),
-        "others_share": max(0, others_ns) / 1e9 / elapsed,
+        "busy_ticks": ticks_after.busy - ticks.busy,
+        "steal_ticks": ticks_after.steal - ticks.steal,
+        "all_ticks": ticks_after.total - ticks.total,
+        "own_cpu_ns": own,
         "connections_seen": len(watch.sockets),
-        "pace": statistics.median(watch.paces) if watch.paces else None,
+        "paces": {"server": [seen.server for seen in watch.paces],
+                  "client": [seen.client for seen in watch.paces]},
     })
-    return load
+    return part
 
 
 def measure_fairness(url, server, plan):
@@ -100,63 +101,69 @@ def measure_fairness(url, server, plan):
     return fairness, memory
 
 
-def derive(load, fairness):
-    """Numbers of the table from the raw ones of one cell."""
-    requests = max(1, load["requests"])
-    switches = load["switches_voluntary"] + load["switches_involuntary"]
-    errors = sum(load["errors"].values()) + fairness["failed"]
-    slowest = fairness["slowest"] / fairness["mean"] if fairness["mean"] else 0.0
-    return {"req_per_s": load["req_per_s"],
-            "p50_us": load["latency_us"]["p50"],
-            "p99_us": load["latency_us"]["p99"],
-            "cpu_us_per_request": load["server_cpu_ns"] / 1000 / requests,
-            "switches_per_request": switches / requests,
-            "slowest_client": slowest,
-            "errors": errors}
+class Cell:
+    """The steps of one subject in one round. A step that goes wrong ends the server at
+    once and leaves the reason; the steps after it are then not to be taken."""
 
+    def __init__(self, round_number, subject, plan, scratch):
+        self.subject, self.plan = subject, plan
+        self.folder = tempfile.mkdtemp(prefix=subject.name + "-", dir=scratch)
+        os.chmod(self.folder, 0o755)
+        self.running = []
+        self.target = None
+        self.result = {"round": round_number, "name": subject.name,
+                       "kind": subject.kind, "failure": None, "flags": [], "slices": []}
 
-def run_on(url, server, path, plan, folder):
-    target = url.rstrip("/") + path
-    check_answers(target, plan, folder)
-    generators.warm_up(target, plan.clients, plan.warmup, plan.placement.client)
-    server.check_alive()
-    load = measure_load(target, server, plan)
-    if load["requests"] == 0:
-        raise CellError("not one answer under load")
-    fairness, memory = measure_fairness(target, server, plan)
-    check_answers(target, plan, folder)
-    values = derive(load, fairness)
-    values["pss_mib"] = memory["pss_kib"] / 1024 if memory.get("pss_kib") else None
-    return {"load": load, "fairness": fairness, "memory": memory, "values": values}
+    @property
+    def failed(self):
+        return self.result["failure"] is not None
 
+    def take(self, step):
+        """Takes a step, a method of this object; whether all is well."""
+        try:
+            step(self)
+        except (CellError, servers.ServerError, generators.GeneratorError,
+                OSError) as error:
+            self.result["failure"] = self.reason(error)
+            self.end()
+        return not self.failed
 
-def reason(error, running):
-    """Why the cell failed; a server that is gone explains whatever else was noticed."""
-    try:
-        if running and not isinstance(error, servers.ServerError):
-            running[-1].check_alive()
-    except servers.ServerError as ended:
-        error = ended
-    return str(error) or type(error).__name__
+    def reason(self, error):
+        """Why it failed; a server that is gone explains whatever else was noticed."""
+        try:
+            if self.running and not isinstance(error, servers.ServerError):
+                self.running[-1].check_alive()
+        except servers.ServerError as ended:
+            error = ended
+        return str(error) or type(error).__name__
 
+    def prepare(self):
+        plan = self.plan
+        url = self.subject.launch(plan.root, plan.workers, plan.placement.server,
+                                  self.folder, self.running.append)
+        self.target = url.rstrip("/") + plan.object.url_path
+        check_answers(self.target, plan, self.folder)
+        generators.warm_up(self.target, plan.clients, plan.warmup, plan.placement.client)
+        self.running[-1].check_alive()
 
-def measure(subject, plan, scratch):
-    """The cell as a dictionary; 'failure' in it is None or the reason."""
-    folder = tempfile.mkdtemp(prefix=subject.name + "-", dir=scratch)
-    os.chmod(folder, 0o755)
-    running = []
-    result = {}
-    failure = None
-    try:
-        url = subject.launch(plan.root, plan.workers, plan.placement.server, folder,
-                             running.append)
-        result = run_on(url, running[-1], plan.object.url_path, plan, folder)
-        running[-1].stop()
-    except (CellError, servers.ServerError, generators.GeneratorError, OSError) as error:
-        failure = reason(error, running)
-    finally:
-        for server in running:
-            server.abandon()
-        shutil.rmtree(folder, ignore_errors=True)
-    result["failure"] = failure
-    return result
+    def load(self):
+        self.result["slices"].append(
+            measure_slice(self.target, self.running[-1], self.plan))
+
+    def finish(self):
+        result, server = self.result, self.running[-1]
+        load = slices.add_up(result["slices"])
+        if load["requests"] == 0:
+            raise CellError("not one answer under load")
+        fairness, memory = measure_fairness(self.target, server, self.plan)
+        check_answers(self.target, self.plan, self.folder)
+        result.update(load=load, fairness=fairness, memory=memory,
+                      values=slices.derive(load, fairness, memory))
+        server.stop()
+        self.end()
+
+    def end(self):
+        """Nothing of it is left afterwards."""
+        servers.abandon(self.running)
+        self.running.clear()  # Their ids may be another program's from now on.
+        shutil.rmtree(self.folder, ignore_errors=True)

@@ -3,21 +3,25 @@ what their output means. Nothing here knows which server answers.
 """
 
 import hashlib
+import json
 import os
 import re
 import shutil
 import tempfile
 from collections import namedtuple
 
-from measure import processes
+from measure import processes, slices
 
 # Program and the Debian package that has it.
 TOOLS = {"wrk": "wrk", "h2load": "nghttp2-client", "curl": "curl"}
 
-# How long a generator may take beyond its own duration before it counts as stuck. After the
-# load wrk still corrects its latencies, in a time that grows with the square of the longest:
-# one answer that was seconds late costs it half a minute.
+# How long a generator may take beyond its own duration before it counts as stuck. After
+# the load wrk still corrects its latencies, in a time that grows with the square of the
+# longest: one answer that was seconds late costs it half a minute.
 SPARE_SECONDS = 60
+
+# Ends wrk's output with one line in which nothing is rounded or left out.
+WRK_REPORT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "wrk_report.lua")
 
 Output = namedtuple("Output", "text status cpu_ns")
 Answer = namedtuple("Answer", "status size connects length")
@@ -52,7 +56,7 @@ def run(command, cpus, seconds, during=None):
 
 
 def wrk_command(url, clients, seconds):
-    return ["wrk", "-t1", "-c%d" % clients, "-d%ds" % seconds, "--latency", url]
+    return ["wrk", "-t1", "-c%d" % clients, "-d%ds" % seconds, "-s", WRK_REPORT, url]
 
 
 def run_wrk(url, clients, seconds, cpus, during):
@@ -101,24 +105,16 @@ def to_us(text):
 
 
 def parse_wrk(text):
-    """Numbers of wrk's output; None unless it is a whole result."""
-    done = re.search(r"(\d+) requests in ([\d.]+\w+),", text)
-    rate = re.search(r"Requests/sec:\s+([\d.]+)", text)
-    mean = re.search(r"Latency\s+([\d.]+\w+)\s+\S+\s+([\d.]+\w+)", text)
-    shares = dict(re.findall(r"^\s+(50|75|90|99)%\s+([\d.]+\w+)$", text, re.M))
-    if not (done and rate and mean and len(shares) == 4):
+    """Numbers of wrk_report.lua's line; None without a whole one."""
+    line = re.search(r"^wrk-report: (\{.*\})$", text, re.M)
+    if not line:
         return None
-    latency = {"p" + share: to_us(value) for share, value in shares.items()}
-    latency["mean"], latency["max"] = to_us(mean[1]), to_us(mean[2])
-    errors = dict.fromkeys(("connect", "read", "write", "timeout", "status"), 0)
-    socket_errors = re.search(r"Socket errors: (.*)", text)
-    if socket_errors:
-        for name, count in re.findall(r"(\w+) (\d+)", socket_errors[1]):
-            errors[name] = int(count)
-    status = re.search(r"Non-2xx or 3xx responses: (\d+)", text)
-    errors["status"] = int(status[1]) if status else 0
-    return {"requests": int(done[1]), "seconds": to_us(done[2]) / 1e6,
-            "req_per_s": float(rate[1]), "latency_us": latency, "errors": errors}
+    told = json.loads(line[1])
+    if told["requests"] and len(told["quantiles"]) != len(slices.QUANTILE_STEPS):
+        return None
+    return {"requests": told["requests"], "seconds": told["microseconds"] / 1e6,
+            "latency_us": {key: told[key] for key in ("mean", "max", "quantiles")},
+            "errors": told["errors"]}
 
 
 def parse_h2load(text):

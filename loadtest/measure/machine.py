@@ -12,6 +12,7 @@ from collections import namedtuple
 
 CpuTimes = namedtuple("CpuTimes", "busy steal total")
 Placement = namedtuple("Placement", "server client")
+Paces = namedtuple("Paces", "server client")
 
 # One look at the machine's pace takes 4 ms.
 PACE_BYTES, PACE_BATCH, PACE_NS = 6144, 50, 4_000_000
@@ -80,6 +81,13 @@ def pace(cpus):
         ours.close()
         theirs.close()
     return count * 1e9 / spent
+
+
+def paces(placement):
+    """The pace of a server's CPU and of the clients': a load is as slow as either."""
+    server = pace(placement.server)
+    same = min(placement.server) == min(placement.client)
+    return Paces(server, server if same else pace(placement.client))
 
 
 def first_line(command, folder=None):

@@ -25,7 +25,8 @@ Measures every model of tetrad with the same load and prints one table.
 OBJECT    a size (0, 1k, 6k, 64k, 1m ...), made for the run; or a path to a file,
           or its name below htdocs                                    default: 6k
 CLIENTS   keep-alive connections                                      default: 10
-DURATION  length of one measurement, whole seconds or minutes         default: 10s
+DURATION  load of each server in each round, whole seconds or minutes,
+          in turns of a second                                        default: 10s
 """
 
 EPILOG = """\
@@ -103,7 +104,7 @@ def build_parser():
     parser.add_argument("--models", type=parse_list, metavar="LIST",
                         help="only these models, separated by commas")
     parser.add_argument("--rounds", type=parse_count, default=3, metavar="N",
-                        help="measurements of each model, shuffled (3)")
+                        help="measurements of each server, in turns with the others (3)")
     parser.add_argument("--warmup", type=parse_time, default=2.0, metavar="TIME",
                         help="the same load before each measurement, discarded (2s)")
     parser.add_argument("--workers", type=parse_count, metavar="N",

@@ -1,4 +1,4 @@
-"""What is shown: progress while it runs, the table, the legend, and the JSON file."""
+"""What is shown in the end: the table, the legend, and the JSON file."""
 
 import json
 import sys
@@ -6,7 +6,7 @@ import textwrap
 
 from measure import machine, summary
 
-SCHEMA = {"name": "tetrad-loadtest", "version": 1}
+SCHEMA = {"name": "tetrad-loadtest", "version": 2}
 
 # greenthreads/threads of the system this one descends from, on one CPU.
 RATIO_OF_1998 = 1.263
@@ -21,28 +21,6 @@ the clients. slowest: the rate of the slowest client over the mean, of the worst
 
 COLUMNS = ("req/s", "(min..max)", "p50 us", "p99 us", "cpu us/req", "switch/req",
            "PSS MiB", "slowest", "errors", "flags")
-
-
-class Progress:
-    """One line a cell on standard error: what is being measured, then what came out."""
-
-    def __init__(self, rounds, subjects, stream=sys.stderr):
-        self.rounds, self.subjects, self.stream = rounds, subjects, stream
-
-    def begin(self, round_number, position, name):
-        self.stream.write("round %d/%d, %d of %d: %s ... "
-                          % (round_number, self.rounds, position, self.subjects, name))
-        self.stream.flush()
-
-    def end(self, cell):
-        if cell["failure"]:
-            self.stream.write("FAILED: %s\n" % cell["failure"])
-        else:
-            values = cell["values"]
-            self.stream.write("%.0f req/s, %.2f us/req  %s\n"
-                              % (values["req_per_s"], values["cpu_us_per_request"],
-                                 "".join(cell["flags"])))
-        self.stream.flush()
 
 
 def header(options, plan, facts):
@@ -136,7 +114,7 @@ def legend(rounds):
     return lines
 
 
-def write_json(path, options, plan, facts, cells, rows):
+def write_json(path, options, plan, facts, orders, cells, rows):
     document = {
         "schema": SCHEMA,
         "command": sys.argv[1:],
@@ -151,7 +129,7 @@ def write_json(path, options, plan, facts, cells, rows):
         "placement": {"server_cpus": sorted(plan.placement.server),
                       "client_cpus": sorted(plan.placement.client)},
         "environment": facts,
-        "order": [[cell["round"], cell["name"]] for cell in cells],
+        "order": orders,
         "cells": cells,
         "rows": rows,
         "legend": dict(summary.LEGEND),

@@ -18,7 +18,7 @@ READY_LINE = re.compile(
 START_SECONDS = 10
 # tetrad's default grace time of 10 s, and some to end in.
 STOP_SECONDS = 15
-# What an interrupted run grants a server before it is killed.
+# What is granted to servers whose numbers nobody wants any more, before they are killed.
 INTERRUPTED_SECONDS = 2
 # Another program may take a peer's port between the choice and the bind.
 PORT_ATTEMPTS = 3
@@ -79,14 +79,19 @@ class Server:
         if left:
             raise ServerError("left processes running: %d" % len(left))
 
-    def abandon(self):
-        """Whatever state it is in: afterwards no process of it is left."""
-        if self.process.poll() is None:
-            self.process.terminate()
-            processes.wait_ended(self.process.pid, INTERRUPTED_SECONDS)
-        self.tree.kill()
-        self.process.wait()
-        self.tree.reap()
+
+def abandon(running):
+    """Whatever state these servers are in: afterwards no process of them is left."""
+    living = [server.process for server in running if server.process.poll() is None]
+    for process in living:
+        process.terminate()
+    deadline = time.monotonic() + INTERRUPTED_SECONDS
+    for process in living:
+        processes.wait_ended(process.pid, deadline - time.monotonic())
+    for server in running:
+        server.tree.kill()
+        server.process.wait()
+        server.tree.reap()
 
 
 def describe(status):
@@ -186,7 +191,7 @@ class Peer:
                 taken = "in use" in server.log()
                 if not taken or attempt == PORT_ATTEMPTS - 1:
                     raise
-                server.abandon()
+                abandon([server])
         raise AssertionError("unreachable")
 
 

@@ -7,11 +7,15 @@ import pytest
 from harness import STAND_IN, wait_for
 
 
-def start_and_wait_for_load(runner, model):
-    process = runner.start("6k", "4", "60s", "--warmup", "0", "--tetrad", STAND_IN,
-                           "--models", model)
-    wait_for(lambda: "wrk" in runner.programs().values())
+def start_and_wait_for(runner, program, models, duration="60s"):
+    process = runner.start("6k", "4", duration, "--warmup", "0", "--tetrad", STAND_IN,
+                           "--models", models)
+    wait_for(lambda: program in runner.programs().values())
     return process
+
+
+def start_and_wait_for_load(runner, model):
+    return start_and_wait_for(runner, "wrk", model)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -22,6 +26,16 @@ def test_a_signal_under_load(runner, number, model):
     _, errors = process.communicate(timeout=30)
     assert process.returncode == 128 + number
     assert "nothing is left running" in errors
+    runner.assert_nothing_left()
+
+
+@pytest.mark.parametrize("program, duration", [
+    ("fake_tetrad.py", "60s"), ("curl", "60s"), ("wrk", "60s"), ("h2load", "1s")])
+def test_a_signal_with_several_servers(runner, program, duration):
+    process = start_and_wait_for(runner, program, "threads,processes,stubborn", duration)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=30)
+    assert process.returncode == 130
     runner.assert_nothing_left()
 
 

@@ -161,3 +161,16 @@ def test_pace_is_of_one_cpu_and_leaves_the_affinity():
     allowed = os.sched_getaffinity(0)
     assert machine.pace(allowed) > 1000
     assert os.sched_getaffinity(0) == allowed
+
+
+def test_both_paces_are_looked_at(monkeypatch):
+    monkeypatch.setattr(machine, "pace", lambda cpus: 100 + min(cpus))
+    assert machine.paces(machine.Placement({3}, {5})) == (103, 105)
+    assert machine.paces(machine.Placement({3}, {3})) == (103, 103)
+
+
+@pytest.mark.parametrize("seconds", [1, 10])
+def test_the_last_look_is_just_before_the_end(seconds):
+    times = processes.LoadWatch(None, seconds, None).times()
+    assert seconds - processes.SAMPLE_SECONDS < times[-1] < seconds
+    assert 0.9 * seconds < times[-1]

@@ -2,12 +2,13 @@
 
 import json
 import os
+import random
 import subprocess
 
 import pytest
 from harness import STAND_IN, Runner, rows_of
 
-from measure import cell, machine, objects, servers
+from measure import cell, machine, objects, progress, rounds, servers
 
 SHORT = ("1s", "--rounds", "1", "--warmup", "200ms")
 
@@ -58,8 +59,9 @@ def test_a_failure_is_a_row_with_its_reason(bad_run, model, reason):
 
 
 def test_progress_and_legend_are_shown(bad_run):
-    for position in range(1, 12):
-        assert "round 1/1, %d of 11: " % position in bad_run.stderr
+    for line in ("threads: starting, warming up", "slice 1 of 1", "threads: ",
+                 "wrong: FAILED: wrong bytes"):
+        assert "round 1/1, " + line in bad_run.stderr
     for line in ("  S  starved", "  C  client-bound", "seed 7"):
         assert line in bad_run.stdout
 
@@ -73,34 +75,45 @@ def test_a_server_that_makes_one_wait(tmp_path, monkeypatch, model, limit, reaso
     root = str(tmp_path / "root")
     plan = cell.Plan(objects.provide("6k", root, []), root, 2, 1, 0, 1,
                      machine.place(1, False))
-    result = cell.measure(servers.Model(model, STAND_IN), plan, str(tmp_path))
+    one = rounds.Round(1, [servers.Model(model, STAND_IN)], plan, str(tmp_path),
+                       random.Random(1), progress.Progress(1))
+    result = one.run()[0]
     assert reason in result["failure"]
     assert os.listdir(tmp_path) == ["root"]
 
 
-def test_rounds_are_shuffled_by_the_seed_and_kept_in_json(runner, tmp_path_factory):
+def shuffled(shuffler, names):
+    shuffler.shuffle(names)
+    return names
+
+
+def test_the_seed_s_order_and_every_raw_number_are_kept_in_json(runner, tmp_path_factory):
     path = str(tmp_path_factory.mktemp("json") / "result.json")
-    orders = []
-    for _ in range(2):
-        result = runner.run("1k", "3", "1s", "--rounds", "2", "--warmup", "0", "--seed",
-                            "4", "--same-cpu", "--tetrad", STAND_IN, "--json", path,
-                            "--models", "threads,greenthreads")
-        assert result.returncode == 0
-        assert "greenthreads/threads " in result.stdout
-        assert "beside 1.263 in 1998" in result.stdout
-        with open(path, encoding="utf-8") as file:
-            document = json.load(file)
-        orders.append(document["order"])
+    result = runner.run("1k", "3", "2s", "--rounds", "2", "--warmup", "0", "--seed", "4",
+                        "--same-cpu", "--tetrad", STAND_IN, "--json", path,
+                        "--models", "threads,greenthreads")
+    assert result.returncode == 0
+    assert "greenthreads/threads " in result.stdout
+    assert "beside 1.263 in 1998" in result.stdout
     runner.assert_nothing_left()
-    assert orders[0] == orders[1]
-    assert sorted(orders[0]) == [[1, "greenthreads"], [1, "threads"],
-                                 [2, "greenthreads"], [2, "threads"]]
-    assert document["schema"] == {"name": "tetrad-loadtest", "version": 1}
+    with open(path, encoding="utf-8") as file:
+        document = json.load(file)
+    shuffler = random.Random(4)
+    for number, order in enumerate(document["order"], 1):
+        turns = [shuffled(shuffler, ["threads", "greenthreads"]) for _ in range(4)]
+        assert order == {"round": number, "prepare": turns[0], "slices": turns[1:3],
+                         "finish": turns[3]}
+    assert document["schema"] == {"name": "tetrad-loadtest", "version": 2}
     assert document["seed"] == 4 and document["object"]["bytes"] == 1024
     assert document["environment"]["tools"]["wrk"].startswith("wrk ")
     assert len(document["cells"]) == 4
     for entry in document["cells"]:
         assert entry["load"]["requests"] > 0 and entry["fairness"]["slowest"] > 0
+        assert len(entry["slices"]) == 2
+        assert sum(part["requests"] for part in entry["slices"]) == (
+            entry["load"]["requests"])
+        for part in entry["slices"]:
+            assert part["paces"]["server"] and part["paces"]["client"]
 
 
 @pytest.mark.parametrize("name", ["nginx", "lighttpd", "h2o"])

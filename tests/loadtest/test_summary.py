@@ -9,7 +9,8 @@ from measure import report, summary
 CELL = {
     "round": 1, "name": "threads", "kind": "model", "failure": None, "flags": [],
     "load": {"requests": 100000, "generator_share": 0.5, "steal_share": 0.0,
-             "others_share": 0.0, "connections_seen": 10, "pace": 100.0},
+             "others_share": 0.0, "most_connections_seen": 10,
+             "pace": {"server": 100.0, "client": 100.0}},
     "fairness": {"effective_clients": 9.9},
     "values": {"req_per_s": 1000.0, "cpu_us_per_request": 8.0, "slowest_client": 0.95,
                "errors": 0, "p50_us": 90.0, "p99_us": 200.0,
@@ -30,7 +31,7 @@ def cell(changes=(), **top):
     ("fairness", "effective_clients", 9.0, 8.9, "S"),
     ("load", "generator_share", 0.90, 0.91, "C"),
     ("values", "errors", 0, 1, "E"),
-    ("load", "connections_seen", 10, 11, "K"),
+    ("load", "most_connections_seen", 10, 11, "K"),
     ("load", "steal_share", 0.01, 0.011, "T"),
     ("load", "others_share", 0.10, 0.11, "B"),
 ])
@@ -41,7 +42,7 @@ def test_flags_begin_where_the_legend_says(part, key, good, bad, flag):
 
 def test_every_flag_is_in_the_legend():
     worst = cell({("values", "slowest_client"): 0, ("load", "generator_share"): 1,
-                  ("values", "errors"): 1, ("load", "connections_seen"): 5000,
+                  ("values", "errors"): 1, ("load", "most_connections_seen"): 5000,
                   ("load", "steal_share"): 1, ("load", "others_share"): 1})
     flags = summary.cell_flags(worst, 10)
     assert set(flags) | {"V"} == {flag for flag, _ in summary.LEGEND}
@@ -56,15 +57,73 @@ def test_a_row_is_the_median_and_the_range():
     assert row["flags"] == []
 
 
-def test_a_wide_spread_is_flagged():
-    cells = [cell({("values", "req_per_s"): rate}) for rate in (1000.0, 1110.0)]
-    assert summary.summarise("threads", "model", cells)["flags"] == ["V"]
+def run_of(rates):
+    """The cells of {name: [req/s of each round, None where it failed]}."""
+    cells = []
+    for name, numbers in rates.items():
+        for number, rate in enumerate(numbers, 1):
+            if rate is None:
+                cells.append({"round": number, "name": name, "kind": "model",
+                              "failure": "ended", "flags": [], "slices": []})
+            else:
+                cells.append(cell({("values", "req_per_s"): rate}, round=number,
+                                  name=name))
+    return cells
 
 
+def flags_of(rates):
+    cells = run_of(rates)
+    return {name: summary.summarise(name, "model", cells)["flags"] for name in rates}
+
+
+def test_what_all_rows_did_together_is_the_machine():
+    assert flags_of({"a": [1000.0, 700.0, 900.0], "b": [500.0, 350.0, 450.0],
+                     "c": [2000.0, 1400.0, 1800.0]}) == {
+                         "a": ["T"], "b": ["T"], "c": ["T"]}
+
+
+def test_what_one_row_did_alone_is_its_own():
+    assert flags_of({"a": [1000.0, 880.0, 1000.0], "b": [500.0, 500.0, 500.0],
+                     "c": [900.0, 900.0, 900.0], "d": [800.0, 800.0, 800.0]}) == {
+                         "a": ["V"], "b": [], "c": [], "d": []}
+
+
+def test_a_row_that_keeps_its_rate_while_the_machine_slows_varies():
+    found = flags_of({"a": [1000.0, 1000.0], "b": [500.0, 350.0], "c": [900.0, 630.0],
+                      "d": [800.0, 560.0]})
+    assert found["a"] == ["V", "T"]
+    assert found["b"] == found["c"] == found["d"]
+
+
+@pytest.mark.parametrize("second, flags", [(1105.0, []), (1110.0, ["V"])])
+def test_a_single_row_is_judged_by_its_plain_rate(second, flags):
+    assert flags_of({"a": [1000.0, second]}) == {"a": flags}
+
+
+@pytest.mark.parametrize("second, flags", [(1050.0, []), (1055.0, ["T"])])
+def test_all_rows_together_may_differ_by_a_twentieth(second, flags):
+    assert flags_of({"a": [1000.0, second], "b": [2000.0, 2 * second]})["a"] == flags
+
+
+def test_a_row_that_failed_in_one_round_is_no_yardstick():
+    # Were b in the mean of the first round only, the rounds would have different means.
+    rates = {"a": [1000.0, 1000.0], "b": [100.0, None], "c": [900.0, 900.0]}
+    cells = run_of(rates)
+    assert summary.summarise("a", "model", cells)["flags"] == []
+    assert summary.summarise("b", "model", cells)["failure"] == "round 2: ended"
+
+
+def test_the_only_row_that_never_failed_is_judged_alone():
+    cells = run_of({"a": [1000.0, 700.0], "b": [None, 900.0]})
+    assert summary.summarise("a", "model", cells)["flags"] == ["V"]
+
+
+@pytest.mark.parametrize("side", ["server", "client"])
 @pytest.mark.parametrize("paces, flags", [
     ((100.0, 105.0, 101.0), []), ((100.0, 106.0, 101.0), ["T"]), ((100.0, None), [])])
-def test_a_machine_that_changes_its_pace_is_flagged(paces, flags):
-    cells = [cell({("load", "pace"): pace}) for pace in paces]
+def test_a_cpu_that_changes_its_pace_is_flagged(side, paces, flags):
+    cells = [cell({("load", "pace"): {"server": 50.0, "client": 50.0, side: pace}})
+             for pace in paces]
     assert summary.summarise("threads", "model", cells)["flags"] == flags
 
 
@@ -74,7 +133,8 @@ def test_a_flag_of_one_round_is_the_row_s():
 
 
 def test_a_failed_round_fails_the_row():
-    cells = [cell(), {"round": 2, "failure": "ended under load", "flags": []}]
+    cells = [cell(), {"round": 2, "name": "threads", "failure": "ended under load",
+                      "flags": []}]
     row = summary.summarise("threads", "model", cells)
     assert row["failure"] == "round 2: ended under load"
     lines = report.table([row])
@@ -96,7 +156,7 @@ def test_ratios_are_taken_within_rounds():
     assert summary.ratio(cells, "greenthreads", "threads", "req_per_s") == {
         "median": pytest.approx(1.3), "min": pytest.approx(1.2),
         "max": pytest.approx(1.5)}
-    rows = [summary.summarise(name, "model", [c for c in cells if c["name"] == name])
+    rows = [summary.summarise(name, "model", cells)
             for name in ("threads", "greenthreads")]
     assert report.comparisons(cells, rows, True) == [
         "greenthreads/threads 1.30 (1.20..1.50 of rounds) beside 1.263 in 1998"]
