@@ -150,6 +150,7 @@ def main():
         say("stopped by %s; nothing is left running" % signal.Signals(number).name)
         return 128 + number
     finally:
+        processes.kill_descendants()
         if scratch:
             shutil.rmtree(scratch, ignore_errors=True)
 

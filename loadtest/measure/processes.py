@@ -122,6 +122,24 @@ def end_with_descendants(process):
     process.wait()
 
 
+def kill_descendants():
+    """Kills and reaps whatever came from this process, once all else has tidied up: what
+    was just being started when the user interrupted is nowhere registered yet."""
+    deadline = time.monotonic() + KILL_SECONDS
+    while time.monotonic() < deadline:
+        parents, _ = read_relations()
+        found = with_descendants({os.getpid()}, parents) - {os.getpid()}
+        if not found:
+            return
+        for pid in found:
+            try:
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, os.WNOHANG)
+            except (ProcessLookupError, ChildProcessError):
+                continue
+        time.sleep(0.01)
+
+
 class Tree:
     """A server: the leader of a session, which we started, and all that came from it."""
 

@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from harness import wait_for
+from harness import SOURCE, wait_for
 
 from measure import machine, processes
 
@@ -174,3 +174,27 @@ def test_the_last_look_is_just_before_the_end(seconds):
     times = processes.LoadWatch(None, seconds, None).times()
     assert seconds - processes.SAMPLE_SECONDS < times[-1] < seconds
     assert 0.9 * seconds < times[-1]
+
+
+def test_what_nobody_registered_is_killed_in_the_end(program):
+    process = program("""
+import os, subprocess, sys
+sys.path.insert(0, {path!r})
+from measure import processes
+processes.become_subreaper()
+orphan = "import os, time; os.fork() and os._exit(0); os.setsid(); time.sleep(1000)"
+deaf = "import signal, time; signal.signal(15, signal.SIG_IGN); time.sleep(1000)"
+subprocess.Popen([sys.executable, "-c", orphan])
+subprocess.Popen([sys.executable, "-c", deaf])
+print("done", flush=True)
+sys.stdin.readline()
+processes.kill_descendants()
+parents, _ = processes.read_relations()
+print(os.getpid() in parents.values(), flush=True)
+""".format(path=os.path.join(SOURCE, "loadtest")))
+    assert process.stdout.readline() == b"done\n"
+    wait_for(lambda: sum(parent == process.pid for parent in
+                         processes.read_relations()[0].values()) >= 2)
+    process.stdin.write(b"go\n")
+    process.stdin.flush()
+    assert process.stdout.readline() == b"False\n"
