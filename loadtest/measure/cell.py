@@ -90,7 +90,7 @@ def measure_fairness(url, server, plan):
 
     def read_memory(generator):
         processes.wait_ended(generator, seconds / 2)
-        memory["pss_kib"] = server.tree.memory_kib()
+        memory["kib"] = server.tree.memory_kib()
         memory["processes"], memory["tasks"] = server.tree.count()
 
     fairness = generators.run_h2load(url, plan.clients, seconds, plan.placement.client,

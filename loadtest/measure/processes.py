@@ -175,7 +175,8 @@ class Tree:
         return switches
 
     def memory_kib(self):
-        """Proportional set size of all processes; None where the kernel does not say."""
+        """Memory of all processes; None where the kernel does not say. Pages of files
+        are left out: how many other servers share them would decide their part."""
         total, seen = 0, False
         for pid in self.pids():
             try:
@@ -183,7 +184,7 @@ class Tree:
             except OSError:
                 continue
             for line in text.splitlines():
-                if line.startswith("Pss:"):
+                if line.startswith(("Pss_Anon:", "Pss_Shmem:")):
                     total += int(line.split()[1])
                     seen = True
         return total if seen else None

@@ -17,10 +17,11 @@ NOTES = """req/s: median of the rounds. p50, p99: wrk's, closed loop, with its o
 correction; they promise nothing about latency at a given rate. cpu us/req: user and
 system time of the server's whole process tree; over loopback it includes receive work of
 the clients. slowest: the rate of the slowest client over the mean, of the worst round
-(h2load). PSS: with all clients connected."""
+(h2load). mem: anonymous and shared memory of the tree, with all clients connected, without
+pages of files (program, libraries), which servers share."""
 
 COLUMNS = ("req/s", "(min..max)", "p50 us", "p99 us", "cpu us/req", "switch/req",
-           "PSS MiB", "slowest", "errors", "flags")
+           "mem MiB", "slowest", "errors", "flags")
 
 
 def header(options, plan, facts):
@@ -43,7 +44,7 @@ def header(options, plan, facts):
 
 def table_row(row):
     values = row["values"]
-    rate, memory = values["req_per_s"], values["pss_mib"]
+    rate, memory = values["req_per_s"], values["memory_mib"]
 
     def median(key, form):
         return form % values[key]["median"]

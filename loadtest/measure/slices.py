@@ -92,4 +92,4 @@ def derive(load, fairness, memory):
             "switches_per_request": switches / requests,
             "slowest_client": slowest,
             "errors": errors,
-            "pss_mib": memory["pss_kib"] / 1024 if memory.get("pss_kib") else None}
+            "memory_mib": memory["kib"] / 1024 if memory.get("kib") else None}

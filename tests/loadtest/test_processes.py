@@ -70,6 +70,19 @@ sys.stdin.read()
     assert tree.memory_kib() > 1000
 
 
+def test_memory_does_not_depend_on_who_else_runs_the_program(program):
+    def start():
+        process = program("import sys; print('done', flush=True); sys.stdin.read()")
+        assert process.stdout.readline() == b"done\n"
+        return processes.Tree(process.pid)
+
+    tree = start()
+    alone = tree.memory_kib()
+    for _ in range(3):
+        start()
+    assert abs(tree.memory_kib() - alone) < 50
+
+
 def test_switches_are_those_of_the_interval(program):
     process = program("""
 import sys, time

@@ -123,7 +123,8 @@ def test_no_answer_at_all_has_no_latency():
 def test_numbers_of_the_table():
     load = slices.add_up([part(), part()])
     fairness = {"failed": 3, "slowest": 90.0, "mean": 100.0}
-    assert slices.derive(load, fairness, {"pss_kib": 2048}) == {
+    assert slices.derive(load, fairness, {"kib": 2048}) == {
         "req_per_s": 1000.0, "p50_us": 100, "p99_us": 100, "cpu_us_per_request": 800.0,
-        "switches_per_request": 0.11, "slowest_client": 0.9, "errors": 9, "pss_mib": 2.0}
-    assert slices.derive(load, fairness, {"pss_kib": None})["pss_mib"] is None
+        "switches_per_request": 0.11, "slowest_client": 0.9, "errors": 9,
+        "memory_mib": 2.0}
+    assert slices.derive(load, fairness, {"kib": None})["memory_mib"] is None

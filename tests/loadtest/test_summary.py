@@ -14,7 +14,7 @@ CELL = {
     "fairness": {"effective_clients": 9.9},
     "values": {"req_per_s": 1000.0, "cpu_us_per_request": 8.0, "slowest_client": 0.95,
                "errors": 0, "p50_us": 90.0, "p99_us": 200.0,
-               "switches_per_request": 1.0, "pss_mib": 3.0},
+               "switches_per_request": 1.0, "memory_mib": 3.0},
 }
 
 
@@ -142,7 +142,7 @@ def test_a_failed_round_fails_the_row():
 
 
 def test_memory_may_be_unknown():
-    row = summary.summarise("threads", "model", [cell({("values", "pss_mib"): None})])
+    row = summary.summarise("threads", "model", [cell({("values", "memory_mib"): None})])
     assert "  ?  " in report.table([row])[1]
 
 
