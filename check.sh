@@ -1,7 +1,8 @@
 #!/bin/sh
 # Runs the tests, from a fresh clone on: installs what is missing, builds every variant out
 # of the tree, tests each. The last line is "N passed, N failed".
-# usage: ./check.sh [--full]     --full: every test in every variant, make coverage and make distcheck
+# usage: ./check.sh [--full]
+#   --full: every test in every variant, the browser, parity, coverage and distcheck
 set -eu
 
 source=$(cd "$(dirname "$0")" && pwd)
@@ -35,6 +36,8 @@ python=/usr/bin/python3
 
 place=$source/build/check
 jobs=$(nproc)
+# Most tests of behaviour wait most of the time: for deadlines, and for each other's turns.
+waiters=$((2 * jobs))
 passed=0 failed=0 groups=
 
 # ---- Processes: each step is a session of its own, so that an interrupt ends all of it.
@@ -216,7 +219,7 @@ suite()
     rm -f "$report"
     launch "$log" env TETRAD="$place/$variant/tetrad" ${models:+TETRAD_MODELS="$models"} \
         TETRAD_PATIENCE="$(patience_of "$variant")" \
-        "$python" -m pytest -q -p no:cacheprovider -n "$jobs" --junit-xml="$report" "$@" "$folder"
+        "$python" -m pytest -q -p no:cacheprovider -n "$waiters" --junit-xml="$report" "$@" "$folder"
     await "$launched" "$name" "$log" || status=$?
     # shellcheck disable=SC2046 # three numbers
     result "$name" $(counts "$report") "$status" "$log"
@@ -269,7 +272,7 @@ else
     suite behaviour tests/behaviour plain ""
     suite behaviour tests/behaviour asan "" -m "not soak"
     # shellcheck disable=SC2046 # a list of words
-    suite behaviour tests/behaviour tsan "threads greenthreads eventloop" -m "not soak" \
+    suite behaviour tests/behaviour tsan "threads greenthreads hybrid eventloop" -m "not soak" \
         $(without_alone)
 fi
 

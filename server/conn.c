@@ -3,6 +3,7 @@
  * most once; it never waits by itself. It must never know which model waits for it. */
 #include "conn.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -417,4 +418,30 @@ void conn_drain(struct conn *conn)
 void conn_abandon(struct conn *conn)
 {
     conn->broken = true;
+}
+
+bool conn_can_move(const struct conn *conn)
+{
+    return conn->work == NULL && conn->cold == NULL && !conn->warm &&
+           http_conn_is_bare(&conn->http);
+}
+
+void conn_unbind(struct conn *conn)
+{
+    assert(conn_can_move(conn));
+    worker_remove(conn->worker, &conn->link);
+    conn->worker = NULL;
+}
+
+void conn_rebind(struct conn *conn, struct worker *worker)
+{
+    conn->worker = worker;
+    http_conn_rebind(&conn->http, &worker->buffers, &worker->memo);
+    worker_add(worker, &conn->link);
+    if (worker->draining) {
+        conn_drain(conn);
+    }
+    if (worker->abandoning) {
+        conn_abandon(conn);
+    }
 }

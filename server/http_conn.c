@@ -123,6 +123,22 @@ void http_conn_init(struct http_conn *http, const struct http_limits *limits,
     restart_deadline(http, now_ms);
 }
 
+bool http_conn_is_bare(const struct http_conn *http)
+{
+    return http->input == NULL && http->output.queue == NULL &&
+           http->exchanges.buffer == NULL;
+}
+
+void http_conn_rebind(struct http_conn *http, struct buffer_pool *pool,
+                      struct head_memo *memo)
+{
+    http->pool = http->output.pool = pool;
+    http->memo = memo;
+    if (exchange_queue_in_use(&http->exchanges)) {
+        http->exchanges.pool = pool;
+    }
+}
+
 void http_conn_end(struct http_conn *http)
 {
     finish(http);

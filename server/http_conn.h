@@ -57,6 +57,11 @@ struct http_conn; /* embedded by conn.c, hence defined in http_conn_state.h */
 void http_conn_init(struct http_conn *http, const struct http_limits *limits,
                     struct buffer_pool *pool, struct head_memo *memo, uint64_t now_ms);
 
+/* Whether it holds nothing of its pool, so that it may go to another thread's; and that. */
+bool http_conn_is_bare(const struct http_conn *http);
+void http_conn_rebind(struct http_conn *http, struct buffer_pool *pool,
+                      struct head_memo *memo);
+
 /* Records every answered request from now on, for the log. Before the first answer. */
 void http_conn_record(struct http_conn *http);
 

@@ -1,13 +1,14 @@
 /* One circular list per timeout class, sorted by the deadline each node was queued with.
  * A deadline that grows a little leaves its node where it is, so a node is looked at only
- * TIMEOUT_SLACK_MS after the deadline it was queued with: whatever the deadline grew to
+ * the slack after the deadline it was queued with: whatever the deadline grew to
  * without a move has then passed too. It must never know what expires. */
 #include "timeout_queue.h"
 
 #include <assert.h>
 
-void timeout_queue_init(struct timeout_queue *queue)
+void timeout_queue_init(struct timeout_queue *queue, uint64_t slack_ms)
 {
+    queue->slack_ms = slack_ms;
     for (unsigned class = 0; class < TIMEOUT_CLASSES; class ++) {
         struct timeout_node *head = &queue->lists[class];
 
@@ -35,7 +36,7 @@ void timeout_queue_set(struct timeout_queue *queue, struct timeout_node *node,
 {
     assert(class < TIMEOUT_CLASSES);
     if (class != TIMEOUT_NONE && class == node->class && deadline_ms >= node->queued_ms &&
-        deadline_ms - node->queued_ms < TIMEOUT_SLACK_MS) {
+        deadline_ms - node->queued_ms < queue->slack_ms) {
         return;
     }
     timeout_queue_remove(node);
@@ -57,12 +58,12 @@ void timeout_queue_remove(struct timeout_node *node)
     *node = (struct timeout_node){ .class = TIMEOUT_NONE };
 }
 
-static uint64_t due_ms(const struct timeout_node *node)
+static uint64_t due_ms(const struct timeout_queue *queue, const struct timeout_node *node)
 {
-    if (node->queued_ms > UINT64_MAX - TIMEOUT_SLACK_MS) {
+    if (node->queued_ms > UINT64_MAX - queue->slack_ms) {
         return UINT64_MAX;
     }
-    return node->queued_ms + TIMEOUT_SLACK_MS;
+    return node->queued_ms + queue->slack_ms;
 }
 
 struct timeout_node *timeout_queue_expired(struct timeout_queue *queue, uint64_t now_ms)
@@ -70,7 +71,7 @@ struct timeout_node *timeout_queue_expired(struct timeout_queue *queue, uint64_t
     for (unsigned class = TIMEOUT_NONE + 1; class < TIMEOUT_CLASSES; class ++) {
         struct timeout_node *first = queue->lists[class].next;
 
-        if (first == &queue->lists[class] || due_ms(first) > now_ms) {
+        if (first == &queue->lists[class] || due_ms(queue, first) > now_ms) {
             continue;
         }
         timeout_queue_remove(first);
@@ -86,8 +87,8 @@ uint64_t timeout_queue_next(const struct timeout_queue *queue)
     for (unsigned class = TIMEOUT_NONE + 1; class < TIMEOUT_CLASSES; class ++) {
         const struct timeout_node *first = queue->lists[class].next;
 
-        if (first != &queue->lists[class] && due_ms(first) < soonest) {
-            soonest = due_ms(first);
+        if (first != &queue->lists[class] && due_ms(queue, first) < soonest) {
+            soonest = due_ms(queue, first);
         }
     }
     return soonest;

@@ -2,7 +2,7 @@
  * class. All members of a class wait for the same length of time, so appending keeps a
  * list sorted. It must never know what expires. One owner thread per queue.
  *
- * A node moves to its list's end only when its deadline has grown by TIMEOUT_SLACK_MS
+ * A node moves to its list's end only when its deadline has grown by the queue's slack
  * since it was queued, so a busy keep-alive connection costs nothing per request; a node
  * is reported up to that much late. */
 #ifndef TETRAD_TIMEOUT_QUEUE_H
@@ -33,11 +33,14 @@ struct timeout_node {
 };
 
 struct timeout_queue {
+    uint64_t slack_ms;
     struct timeout_node
         lists[TIMEOUT_CLASSES]; /* circular, with the list head as sentinel */
 };
 
-void timeout_queue_init(struct timeout_queue *queue);
+/* slack_ms: how late a node may be reported; TIMEOUT_SLACK_MS, or 0 where that matters
+ * more than what a move costs. */
+void timeout_queue_init(struct timeout_queue *queue, uint64_t slack_ms);
 
 /* Queues, moves or (TIMEOUT_NONE) removes the node, for a deadline in ms of the monotonic
  * clock. O(1). */

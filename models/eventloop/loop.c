@@ -93,7 +93,7 @@ int loop_open(struct loop *loop, const struct server *server)
     memset(loop, 0, sizeof *loop);
     atomic_init(&loop->load, 0);
     loop->armed_ms = UINT64_MAX;
-    timeout_queue_init(&loop->timeouts);
+    timeout_queue_init(&loop->timeouts, TIMEOUT_SLACK_MS);
     loop->worker = worker_open(server, WORKER_COOPERATIVE, WORKER_OWN_CACHE);
     if (loop->worker == NULL) {
         return -ENOMEM;

@@ -8,7 +8,6 @@
 #include "config.h"
 #endif
 
-#include <signal.h>
 #include <stddef.h>
 
 #if defined(__has_feature)
@@ -104,32 +103,6 @@ ANNOTATE_INLINE void annotate_switch_finish(const struct annotate_fiber *self,
     (void)self, (void)left;
 #ifdef ANNOTATE_ASAN
     __sanitizer_finish_switch_fiber(self->fake_stack, &left->low, &left->size);
-#endif
-}
-
-/* ThreadSanitizer keeps a signal for the user thread that it came in and runs the handler
- * when that one next calls the library, which one that has parked may never do. So under
- * it signals wait until the kernel thread's own stack polls. `outside`: their mask there. */
-ANNOTATE_INLINE void annotate_signals_hold(sigset_t *outside)
-{
-    (void)outside;
-#ifdef ANNOTATE_TSAN
-    static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT };
-    sigset_t held;
-
-    (void)sigfillset(&held);
-    for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
-        (void)sigdelset(&held, faults[i]);
-    }
-    (void)pthread_sigmask(SIG_SETMASK, &held, outside);
-#endif
-}
-
-ANNOTATE_INLINE void annotate_signals_let_in(const sigset_t *outside)
-{
-    (void)outside;
-#ifdef ANNOTATE_TSAN
-    (void)pthread_sigmask(SIG_SETMASK, outside, NULL);
 #endif
 }
 

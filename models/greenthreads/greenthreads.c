@@ -1,9 +1,12 @@
-/* The model: a user thread per connection, on as many schedulers as there are workers,
- * each in its own kernel thread; the first, in the calling one, also accepts. Here are
- * start and stop only. It must never know a byte of what a connection says. */
+/* The models greenthreads and hybrid: a user thread per connection, on as many schedulers as
+ * there are workers, each in its own kernel thread; the first, in the calling one, also
+ * accepts. In greenthreads they share nothing (N:1), in hybrid they are a group and a
+ * thread moves to whichever is idle (M:N). Here are start and stop only. It must never
+ * know a byte of what a connection says. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +18,7 @@
 #include "model.h"
 #include "offload.h"
 #include "options.h"
+#include "scheduler_group.h"
 #include "shard.h"
 
 /* Kernel threads for file work: one may wait for a slow disk while the other goes on. */
@@ -23,6 +27,7 @@ enum { OFFLOAD_THREADS = 2 };
 struct greenthreads {
     const struct server *server;
     struct offload *offload;
+    struct scheduler_group *group; /* NULL: each scheduler for itself */
     struct accepting *accepting;
     struct shard *shards;
     pthread_t *threads; /* of the shards but the first */
@@ -51,11 +56,20 @@ static void keep_first(void *argument)
     shard_drain(&green->shards[0]);
 }
 
+static void run_shard(struct shard *shard)
+{
+    int result = scheduler_run(shard->scheduler);
+
+    if (result < 0) {
+        log_write(LOG_LEVEL_ERROR, "a scheduler ended: %s", strerror(-result));
+    }
+}
+
 static void *thread_main(void *argument)
 {
     struct shard *shard = argument;
 
-    scheduler_run(shard->scheduler);
+    run_shard(shard);
     return NULL;
 }
 
@@ -65,9 +79,38 @@ static bool out_of_memory(void)
     return false;
 }
 
-static bool open_shards(struct greenthreads *green)
+static bool no_scheduler(int error)
+{
+    log_write(LOG_LEVEL_ERROR, "cannot start a scheduler: %s", strerror(error));
+    return false;
+}
+
+/* After it each shard has its scheduler. */
+static bool open_schedulers(struct greenthreads *green, bool grouped)
 {
     unsigned flags = getenv("TETRAD_STACK_CENSUS") != NULL ? STACK_CENSUS : 0;
+
+    if (grouped) {
+        green->group = scheduler_group_open(green->count, flags);
+        if (green->group == NULL) {
+            return no_scheduler(errno);
+        }
+    }
+    for (unsigned i = 0; i < green->count; i++) {
+        struct shard *shard = &green->shards[i];
+
+        shard->shared = grouped;
+        shard->scheduler =
+            grouped ? scheduler_group_member(green->group, i) : scheduler_open(flags);
+        if (shard->scheduler == NULL) {
+            return no_scheduler(errno);
+        }
+    }
+    return true;
+}
+
+static bool open_shards(struct greenthreads *green, bool grouped)
+{
     size_t size = green->count * sizeof(*green->shards);
 
     green->threads = calloc(green->count, sizeof(*green->threads));
@@ -76,9 +119,11 @@ static bool open_shards(struct greenthreads *green)
         return out_of_memory();
     }
     memset(green->shards, 0, size);
+    if (!open_schedulers(green, grouped)) {
+        return false;
+    }
     for (unsigned i = 0; i < green->count; i++) {
-        if (!shard_open(&green->shards[i], green->server, green->offload, i == 0,
-                        flags)) {
+        if (!shard_open(&green->shards[i], green->server, green->offload, i == 0)) {
             return false;
         }
     }
@@ -110,16 +155,15 @@ static bool start_threads(struct greenthreads *green)
             kernel_thread_start(&green->threads[i], thread_main, &green->shards[i]);
 
         if (result < 0) {
-            log_write(LOG_LEVEL_ERROR, "cannot start a scheduler: %s", strerror(-result));
-            return false;
+            return no_scheduler(-result);
         }
         green->started++;
     }
     return true;
 }
 
-/* A debugging aid: how deep the stacks were used, which a test compares with their size.
- */
+/* A debugging aid: how deep the stacks were used, which a test compares with their size,
+ * and how often threads changed kernel threads. */
 static void report_census(const struct greenthreads *green)
 {
     size_t deepest = 0;
@@ -134,6 +178,10 @@ static void report_census(const struct greenthreads *green)
     if (deepest > 0) {
         log_write(LOG_LEVEL_INFO, "deepest user-thread stack use %zu of %d bytes",
                   deepest, STACK_BYTES);
+        if (green->group != NULL) {
+            log_write(LOG_LEVEL_INFO, "user threads moved %ju times",
+                      (uintmax_t)scheduler_group_moves(green->group));
+        }
     }
 }
 
@@ -153,12 +201,24 @@ static void close_all(struct greenthreads *green)
     for (unsigned i = 0; green->shards != NULL && i < green->count; i++) {
         shard_close(&green->shards[i]);
     }
+    scheduler_group_close(green->group);
     accept_free(green->accepting);
     free(green->shards);
     free(green->threads);
 }
 
-static int greenthreads_run(const struct server *server)
+static void give_up(struct greenthreads *green)
+{
+    if (green->group != NULL) {
+        scheduler_group_give_up(green->group);
+        return;
+    }
+    for (unsigned i = 1; i <= green->started; i++) {
+        shard_stop(&green->shards[i]);
+    }
+}
+
+static int run(const struct server *server, bool grouped)
 {
     struct greenthreads green = { .server = server, .count = server->options->workers };
     int status = EXIT_FAILURE;
@@ -168,16 +228,14 @@ static int greenthreads_run(const struct server *server)
         log_write(LOG_LEVEL_ERROR, "cannot start the model: %s", strerror(errno));
         goto out;
     }
-    if (!open_shards(&green) || !spawn_keepers(&green)) {
+    if (!open_shards(&green, grouped) || !spawn_keepers(&green)) {
         goto out;
     }
     if (start_threads(&green)) {
-        scheduler_run(green.shards[0].scheduler);
+        run_shard(&green.shards[0]);
         status = EXIT_SUCCESS;
     } else {
-        for (unsigned i = 1; i <= green.started; i++) {
-            shard_stop(&green.shards[i]);
-        }
+        give_up(&green);
     }
     join_threads(&green);
     report_census(&green);
@@ -186,8 +244,24 @@ out:
     return status;
 }
 
+static int greenthreads_run(const struct server *server)
+{
+    return run(server, false);
+}
+
+static int hybrid_run(const struct server *server)
+{
+    return run(server, true);
+}
+
 const struct model greenthreads_model = {
     .name = "greenthreads",
     .summary = "a user thread per connection, parked on edge-triggered epoll",
     .run = greenthreads_run,
+};
+
+const struct model hybrid_model = {
+    .name = "hybrid",
+    .summary = "user threads that move between the kernel threads under them",
+    .run = hybrid_run,
 };

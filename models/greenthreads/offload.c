@@ -41,6 +41,7 @@ static void job_deliver(struct scheduler_message *message)
 {
     struct job *job = (struct job *)message;
 
+    scheduler_expect_no_more(job->scheduler);
     if (job->waiter == NULL) {
         job_free(job);
         return;
@@ -148,6 +149,7 @@ static void queue_put(struct offload *offload, struct job *job)
 bool offload_run(struct offload *offload, struct work *work, const bool *given_up)
 {
     struct job *job = calloc(1, sizeof(*job));
+    bool movable;
 
     /* Without memory the scheduler sleeps with the work, rather than failing a request
      * that could be answered. */
@@ -159,10 +161,13 @@ bool offload_run(struct offload *offload, struct work *work, const bool *given_u
     job->work = work_get(work);
     job->scheduler = scheduler_current();
     job->waiter = scheduler_self();
+    movable = scheduler_set_movable(false); /* the job comes home to this scheduler */
+    scheduler_expect(job->scheduler);
     queue_put(offload, job);
     while (!job->done && !*given_up) {
         (void)scheduler_park(TIMEOUT_NONE, UINT64_MAX);
     }
+    (void)scheduler_set_movable(movable);
     if (job->done) {
         job_free(job);
         return true;

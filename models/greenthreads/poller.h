@@ -32,7 +32,8 @@ struct poller_source {
     uint32_t slot;  /* in the poller; POLLER_NONE: not added */
     unsigned ready; /* enum poller_bits seen so far */
     unsigned awaited; /* bits that make poller_wait name the source */
-    void *waiter;     /* the user's own */
+    void *waiter;     /* the user's own, and so is: */
+    struct poller_source *next;
 };
 
 enum { POLLER_NONE = UINT32_MAX, POLLER_BATCH = 256 };

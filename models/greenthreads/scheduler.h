@@ -1,11 +1,13 @@
 /* User threads of one kernel thread: first-in-first-out, switched only where they park,
- * yield or end. It must never know a connection.
+ * yield or end. Several kernel threads share a crowd of them by scheduler_group.h. It must
+ * never know a connection.
  *
  * Unless said otherwise a function belongs to the kernel thread that runs the scheduler.
  * Those without a scheduler argument are for a user thread that runs. */
 #ifndef TETRAD_SCHEDULER_H
 #define TETRAD_SCHEDULER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -44,19 +46,31 @@ void scheduler_close(struct scheduler *scheduler);
 int scheduler_spawn(struct scheduler *scheduler, void (*run)(void *argument),
                     const void *argument, size_t argument_size) MUST_CHECK;
 
-/* Runs user threads on the calling kernel thread until none is left. */
-void scheduler_run(struct scheduler *scheduler);
+/* Runs user threads on the calling kernel thread until none is left: 0. -EDEADLK if all
+ * are parked, and no descriptor, deadline or announced message can wake one; they never
+ * run again. */
+int scheduler_run(struct scheduler *scheduler);
 
 /* Any kernel thread. */
 void scheduler_post(struct scheduler *scheduler, struct scheduler_message *message);
 
+/* Announces a message from a kernel thread that runs no scheduler of the same group, and
+ * ends that: while one is expected, parked threads are no deadlock. */
+void scheduler_expect(struct scheduler *scheduler);
+void scheduler_expect_no_more(struct scheduler *scheduler);
+
 /* Of the user thread that runs. */
 struct scheduler *scheduler_current(void);
+/* Whether user threads of its group run on other kernel threads at the same time. */
+bool scheduler_is_shared(void);
 struct user_thread *scheduler_self(void);
 
 /* Lets everyone who is ready run, and looks for new events, before the caller runs again.
  */
 void scheduler_yield(void);
+
+/* The same without the system call for new events, but for every 64th time. */
+void scheduler_pass(void);
 
 /* Sleeps until woken or until deadline_ms of the monotonic clock (UINT64_MAX: none) has
  * passed. class names the time-outs of one length that the deadline belongs to;
@@ -70,12 +84,40 @@ enum park_result scheduler_await(struct poller_source *source, unsigned bits,
                                  enum timeout_class class, uint64_t deadline_ms);
 
 /* Ends the watch of a source, if there is one. forget: for a descriptor that is closed
- * next, without a system call. */
+ * next, without a system call. By the user thread that awaited it, with whose end every
+ * watch of it ends too. */
 void scheduler_remove(struct poller_source *source);
 void scheduler_forget(struct poller_source *source);
 
-/* Makes a parked thread run again; does nothing to one that runs or is ready. */
+/* Makes a parked thread run again; does nothing to one that runs or is ready. From any
+ * kernel thread of its group, if the thread cannot end before this returns: a thread that
+ * is about to park on another kernel thread is woken when it has. */
 void scheduler_wake(struct user_thread *thread);
+
+/* How a user thread of a group changes kernel threads, while it is ready and not running:
+ * leave is called on the old one, then arrive on the new one, with its scheduler's owner
+ * below. Neither may park. What it awaits is watched anew at its next wait. */
+struct scheduler_moves {
+    void (*leave)(void *context);
+    void (*arrive)(void *context, void *owner);
+};
+
+/* Of the calling user thread. moves: NULL, or borrowed while it lives. */
+void scheduler_set_moves(const struct scheduler_moves *moves, void *context);
+
+/* Whether it may move at all; at first not, unless spawned so. Returns what held. */
+bool scheduler_set_movable(bool movable);
+int scheduler_spawn_movable(struct scheduler *scheduler, void (*run)(void *argument),
+                            const void *argument, size_t argument_size) MUST_CHECK;
+
+/* A pointer of the calling user thread's own; NULL at first. */
+void scheduler_set_local(void *local);
+void *scheduler_local(void);
+
+/* Before it runs. owner: for arrive, and for its user threads. */
+void scheduler_set_owner(struct scheduler *scheduler, void *owner);
+void *scheduler_owner(void);
+void *scheduler_owner_of(const struct scheduler *scheduler);
 
 /* Live user threads. */
 size_t scheduler_threads(const struct scheduler *scheduler);

@@ -28,12 +28,25 @@ static enum park_result await(struct poller_source *source, const struct conn *c
     return scheduler_await(source, bits, conn_timeout(conn), conn_deadline(conn));
 }
 
+/* What a user thread serves, and where: another shard after a move. */
+struct conversation {
+    struct shard *shard;
+    struct conn *conn;
+    int fd;
+    enum serve_kind kind;
+};
+
 /* False: the connection is at its end. */
-static bool wait_for(enum conn_wait wait, struct shard *shard, struct conn *conn,
+static bool wait_for(enum conn_wait wait, const struct conversation *self,
                      struct poller_source *source)
 {
     enum park_result result = PARK_WOKEN;
+    struct conn *conn = self->conn;
 
+    if (self->shard->shared) {
+        (void)scheduler_set_movable(wait == CONN_WAIT_READ &&
+                                    self->kind == SERVE_ADMITTED && conn_can_move(conn));
+    }
     switch (wait) {
     case CONN_AGAIN:
         scheduler_yield();
@@ -47,7 +60,8 @@ static bool wait_for(enum conn_wait wait, struct shard *shard, struct conn *conn
         result = await(source, conn, POLLER_WRITE);
         break;
     case CONN_WAIT_WORK:
-        return offload_run(shard->offload, conn_work(conn), &shard->abandoned);
+        return offload_run(self->shard->offload, conn_work(conn),
+                           &self->shard->abandoned);
     case CONN_CLOSED:
         return false;
     }
@@ -64,34 +78,35 @@ struct refusal {
     struct user_thread *thread;
 };
 
-static void converse(struct shard *shard, struct conn *conn, int fd)
+static void converse(const struct conversation *self)
 {
-    struct poller_source source = { .fd = fd, .slot = POLLER_NONE };
+    struct poller_source source = { .fd = self->fd, .slot = POLLER_NONE };
     enum conn_wait wait;
 
     do {
         source.ready &= POLLER_FINAL | POLLER_URGENT;
-        wait = conn_step(conn);
+        wait = conn_step(self->conn);
         if (wait == CONN_WAIT_READ && (source.ready & POLLER_URGENT) != 0) {
             /* The short receive may have been due to it, with more behind it. */
             source.ready &= ~(unsigned)POLLER_URGENT;
             wait = CONN_AGAIN;
         }
-    } while (wait_for(wait, shard, conn, &source));
+    } while (wait_for(wait, self, &source));
     scheduler_forget(&source);
 }
 
-static void converse_refused(struct shard *shard, struct conn *conn, int fd)
+static void converse_refused(const struct conversation *refused)
 {
-    struct refusal self = { .conn = conn, .thread = scheduler_self() };
+    struct refusal self = { .conn = refused->conn, .thread = scheduler_self() };
+    struct shard *shard = refused->shard;
     struct refusal **link = &shard->refusals;
 
     while (*link != NULL) {
         link = &(*link)->next;
     }
     *link = &self;
-    conn_refuse(conn);
-    converse(shard, conn, fd);
+    conn_refuse(refused->conn);
+    converse(refused);
     for (link = &shard->refusals; *link != NULL && *link != &self;) {
         link = &(*link)->next;
     }
@@ -127,29 +142,56 @@ static void leave(struct shard *shard, enum serve_kind kind)
     }
 }
 
+/* ---- moving to another shard, between two steps */
+
+static void move_out(void *context)
+{
+    const struct conversation *self = context;
+
+    conn_unbind(self->conn);
+    leave(self->shard, self->kind);
+}
+
+static void move_in(void *context, void *owner)
+{
+    struct conversation *self = context;
+    struct shard *shard = owner;
+
+    self->shard = shard;
+    atomic_fetch_add_explicit(&shard->load, 1, memory_order_relaxed);
+    shard->live++;
+    conn_rebind(self->conn, shard->worker);
+}
+
+static const struct scheduler_moves moves = { .leave = move_out, .arrive = move_in };
+
+/* ---- */
+
 static void serve(void *argument)
 {
     const struct task *task = argument;
-    struct shard *shard = task->shard;
+    struct conversation self = { .shard = task->shard,
+                                 .fd = task->fd,
+                                 .kind = task->kind };
     struct transport_socket transport;
-    struct conn *conn;
 
     transport_socket_open(&transport, task->fd);
-    conn = conn_open(shard->worker, &transport.base, scheduler_self());
-    if (conn == NULL) {
+    self.conn = conn_open(self.shard->worker, &transport.base, scheduler_self());
+    if (self.conn == NULL) {
         transport.base.ops->close(&transport.base);
     } else {
-        if (shard->abandoned) {
-            conn_abandon(conn);
+        if (self.shard->abandoned) {
+            conn_abandon(self.conn);
         }
-        if (task->kind == SERVE_REFUSED) {
-            converse_refused(shard, conn, task->fd);
+        scheduler_set_moves(&moves, &self);
+        if (self.kind == SERVE_REFUSED) {
+            converse_refused(&self);
         } else {
-            converse(shard, conn, task->fd);
+            converse(&self);
         }
-        conn_close(conn);
+        conn_close(self.conn);
     }
-    leave(shard, task->kind);
+    leave(self.shard, self.kind);
 }
 
 void serve_start(struct shard *shard, int fd, enum serve_kind kind)

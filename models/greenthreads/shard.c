@@ -10,6 +10,7 @@
 #include "clock.h"
 #include "log.h"
 #include "options.h"
+#include "scheduler_group.h"
 #include "serve.h"
 
 enum {
@@ -29,16 +30,13 @@ static void stop_deliver(struct scheduler_message *message)
 }
 
 bool shard_open(struct shard *shard, const struct server *server, struct offload *offload,
-                bool first, unsigned stack_flags)
+                bool first)
 {
     atomic_init(&shard->load, 0);
     shard->server = server;
     shard->offload = offload;
     shard->stop.deliver = stop_deliver;
-    shard->scheduler = scheduler_open(stack_flags);
-    if (shard->scheduler == NULL) {
-        goto failed;
-    }
+    scheduler_set_owner(shard->scheduler, shard);
     if (!first) {
         shard->inbox = inbox_open();
         if (shard->inbox == NULL) {
@@ -57,7 +55,9 @@ failed:
 
 void shard_close(struct shard *shard)
 {
-    scheduler_close(shard->scheduler);
+    if (!shard->shared) {
+        scheduler_close(shard->scheduler);
+    }
     inbox_close(shard->inbox);
     worker_close(shard->worker);
 }
@@ -102,6 +102,8 @@ static void wake(void *context)
 
 void shard_drain(struct shard *shard)
 {
+    /* Nothing may move here after it was told. */
+    scheduler_group_close_intake();
     worker_drain(shard->worker, wake);
     if (wait_idle(shard, clock_now_ms() + shard->server->options->grace_ms)) {
         return;

@@ -1,5 +1,6 @@
-/* One scheduler with all that its connections need, shared with no other: N of them make
- * `--workers N`. It must never know a byte of what a connection says. */
+/* One scheduler with all that its connections need: N of them make `--workers N`. They share
+ * nothing; under M:N a connection moves from one to another between two steps. It must
+ * never know a byte of what a connection says. */
 #ifndef TETRAD_SHARD_H
 #define TETRAD_SHARD_H
 
@@ -25,12 +26,13 @@ struct shard {
 
     alignas(SHARD_CACHE_LINE) const struct server *server; /* borrowed */
     struct offload *offload;                               /* borrowed */
-    struct scheduler *scheduler;
+    struct scheduler *scheduler; /* owned, or borrowed from the group if shared */
     struct worker *worker;
     struct inbox *inbox; /* NULL in the first, which accepts */
 
     struct user_thread *keeper; /* receives, stops and drains */
     struct scheduler_message stop;
+    bool shared;    /* its scheduler is one of a group: connections move */
     bool stopping;  /* nothing is accepted any more */
     bool abandoned; /* the time to finish is over */
 
@@ -40,9 +42,10 @@ struct shard {
     struct sync_condition idle; /* live became 0 */
 };
 
-/* false after logging why. What was opened is closed by shard_close either way. */
+/* In a zeroed shard with the scheduler set. false after logging why. What was opened is
+ * closed by shard_close either way. */
 bool shard_open(struct shard *shard, const struct server *server, struct offload *offload,
-                bool first, unsigned stack_flags) MUST_CHECK;
+                bool first) MUST_CHECK;
 void shard_close(struct shard *shard);
 
 /* Asks a shard that has an inbox to take what is in it, drain and end. Any thread. */

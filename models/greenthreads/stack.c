@@ -241,6 +241,17 @@ void stack_return(struct stack_pool *pool, struct stack *stack)
     (*count)++;
 }
 
+void stack_pool_part(struct stack_pool *pool)
+{
+    assert(pool->lent > 0);
+    pool->lent--;
+}
+
+void stack_pool_join(struct stack_pool *pool)
+{
+    pool->lent++;
+}
+
 size_t stack_pool_deepest(const struct stack_pool *pool)
 {
     return pool->deepest;

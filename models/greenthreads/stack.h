@@ -40,6 +40,11 @@ struct stack *stack_take(struct stack_pool *pool);
 /* Nobody may run on it any more. */
 void stack_return(struct stack_pool *pool, struct stack *stack);
 
+/* A lent stack goes to another pool of its owner's, which it will be returned to; the
+ * pools close together. part on the one's thread, then join on the other's. */
+void stack_pool_part(struct stack_pool *pool);
+void stack_pool_join(struct stack_pool *pool);
+
 /* The most bytes that were in use on any returned stack; 0 without STACK_CENSUS. */
 size_t stack_pool_deepest(const struct stack_pool *pool);
 

@@ -1,6 +1,8 @@
 /* Waiters queue on records that lie on their own stacks, and what they wait for is handed
  * to them before they run, so a late comer cannot snatch it and a stray wake-up is seen as
- * one. It must never know a kernel thread. */
+ * one. In a group a latch guards queue and records, and a waiter is woken under it: it
+ * cannot leave, and so not end, before its waker is done with it. It must never know a
+ * connection. */
 #include "sync.h"
 
 #include <assert.h>
@@ -12,6 +14,20 @@ struct sync_waiter {
     struct user_thread *thread;
     bool granted;
 };
+
+static void latch(struct sync_latch *guard)
+{
+    if (scheduler_is_shared()) {
+        (void)pthread_mutex_lock(&guard->mutex);
+    }
+}
+
+static void unlatch(struct sync_latch *guard)
+{
+    if (scheduler_is_shared()) {
+        (void)pthread_mutex_unlock(&guard->mutex);
+    }
+}
 
 /* Not inlined: the compiler would see that a record on the caller's stack is kept, and not
  * that the caller stays until it was removed. */
@@ -41,10 +57,11 @@ static void queue_remove(struct sync_queue *queue, const struct sync_waiter *wai
     }
 }
 
-/* The thread whose wait ended; NULL: nobody waited. */
+/* The thread whose wait ended; NULL: nobody waited. Under the latch. */
 static struct user_thread *queue_grant(struct sync_queue *queue)
 {
     struct sync_waiter *waiter = queue->first;
+    struct user_thread *thread;
 
     if (waiter == NULL) {
         return NULL;
@@ -53,64 +70,109 @@ static struct user_thread *queue_grant(struct sync_queue *queue)
     if (queue->last == waiter) {
         queue->last = NULL;
     }
+    thread = waiter->thread;
     waiter->granted = true;
-    scheduler_wake(waiter->thread);
-    return waiter->thread;
+    scheduler_wake(thread);
+    return thread;
+}
+
+/* Parks until granted (true) or until deadline_ms. The latch is held before and after, and
+ * open meanwhile. */
+static bool wait_granted(struct sync_waiter *self, struct sync_latch *guard,
+                         uint64_t deadline_ms)
+{
+    enum park_result result = PARK_WOKEN;
+
+    while (!self->granted && result != PARK_EXPIRED) {
+        unlatch(guard);
+        result = scheduler_park(TIMEOUT_NONE, deadline_ms);
+        latch(guard);
+    }
+    return self->granted;
 }
 
 void sync_lock(struct sync_mutex *mutex)
 {
     struct sync_waiter self = { .thread = scheduler_self() };
 
+    latch(&mutex->latch);
     assert(mutex->owner != self.thread);
     if (mutex->owner == NULL) {
         mutex->owner = self.thread;
-        return;
+    } else {
+        queue_append(&mutex->waiters, &self);
+        (void)wait_granted(&self, &mutex->latch, UINT64_MAX);
     }
-    queue_append(&mutex->waiters, &self);
-    while (!self.granted) {
-        (void)scheduler_park(TIMEOUT_NONE, UINT64_MAX);
-    }
+    unlatch(&mutex->latch);
 }
 
 void sync_unlock(struct sync_mutex *mutex)
 {
+    latch(&mutex->latch);
     assert(mutex->owner == scheduler_self());
     mutex->owner = queue_grant(&mutex->waiters);
+    unlatch(&mutex->latch);
 }
 
 enum park_result sync_wait(struct sync_condition *condition, struct sync_mutex *mutex,
                            uint64_t deadline_ms)
 {
     struct sync_waiter self = { .thread = scheduler_self() };
-    enum park_result result = PARK_WOKEN;
+    bool granted;
 
+    latch(&condition->latch);
     queue_append(&condition->waiters, &self);
     if (mutex != NULL) {
         sync_unlock(mutex);
     }
-    while (!self.granted && result != PARK_EXPIRED) {
-        result = scheduler_park(TIMEOUT_NONE, deadline_ms);
-    }
-    if (!self.granted) {
+    granted = wait_granted(&self, &condition->latch, deadline_ms);
+    if (!granted) {
         queue_remove(&condition->waiters, &self);
     }
+    unlatch(&condition->latch);
     if (mutex != NULL) {
         sync_lock(mutex);
     }
-    return self.granted ? PARK_WOKEN : PARK_EXPIRED;
+    return granted ? PARK_WOKEN : PARK_EXPIRED;
 }
 
 void sync_signal(struct sync_condition *condition)
 {
+    latch(&condition->latch);
     (void)queue_grant(&condition->waiters);
+    unlatch(&condition->latch);
 }
 
 void sync_broadcast(struct sync_condition *condition)
 {
     struct user_thread *woken;
 
+    latch(&condition->latch);
     do {
         woken = queue_grant(&condition->waiters);
     } while (woken != NULL);
+    unlatch(&condition->latch);
+}
+
+void sync_acquire(struct sync_semaphore *semaphore)
+{
+    struct sync_waiter self = { .thread = scheduler_self() };
+
+    latch(&semaphore->latch);
+    if (semaphore->count > 0) {
+        semaphore->count--;
+    } else {
+        queue_append(&semaphore->waiters, &self);
+        (void)wait_granted(&self, &semaphore->latch, UINT64_MAX);
+    }
+    unlatch(&semaphore->latch);
+}
+
+void sync_release(struct sync_semaphore *semaphore)
+{
+    latch(&semaphore->latch);
+    if (queue_grant(&semaphore->waiters) == NULL) {
+        semaphore->count++;
+    }
+    unlatch(&semaphore->latch);
 }

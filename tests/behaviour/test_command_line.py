@@ -34,7 +34,7 @@ def test_list_models_format(program, models):
     assert all(len(entry) == 2 and all(entry) for entry in entries)
     names = [entry[0] for entry in entries]
     assert len(set(names)) == len(names)
-    assert {'prefork', 'threads', 'greenthreads', 'eventloop'} <= set(names)
+    assert {'prefork', 'threads', 'greenthreads', 'hybrid', 'eventloop'} <= set(names)
     assert set(models) <= set(names)
     assert all(re.fullmatch(r'[a-z]+', name) for name in names)
 

@@ -11,6 +11,7 @@ UNIT_TESTS = \
 	tests/unit/test_clock \
 	tests/unit/test_cold_file \
 	tests/unit/test_conn \
+	tests/unit/test_conn_moves \
 	tests/unit/test_context \
 	tests/unit/test_exchange \
 	tests/unit/test_file_block \
@@ -74,6 +75,8 @@ UNIT_TESTS = \
 	tests/unit/test_thread_pool \
 	tests/unit/test_timeout_queue \
 	tests/unit/test_transport_socket \
+	tests/unit/test_uthread \
+	tests/unit/test_uthread_stress \
 	tests/unit/test_work
 
 if HAVE_CMOCKA
@@ -85,6 +88,7 @@ endif
 
 # A folder as a whole would take the objects along, which the build leaves in its own.
 EXTRA_DIST += \
+	tests/unit/conn_driver.h \
 	tests/unit/failing.h \
 	tests/unit/http_driver.h \
 	tests/unit/http_outcome.h \
@@ -131,6 +135,12 @@ tests_unit_test_stack_LDADD = libgreenthreads.a $(LDADD)
 
 tests_unit_test_sync_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/models/greenthreads
 tests_unit_test_sync_LDADD = libgreenthreads.a $(LDADD)
+
+tests_unit_test_uthread_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/models/greenthreads
+tests_unit_test_uthread_LDADD = libgreenthreads.a $(LDADD)
+
+tests_unit_test_uthread_stress_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/models/greenthreads
+tests_unit_test_uthread_stress_LDADD = libgreenthreads.a $(LDADD)
 
 # Allocations that fail, and a kernel that answers as the test says.
 WRAP_ALLOCATION = -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc

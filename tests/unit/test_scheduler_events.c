@@ -174,6 +174,7 @@ static void check_posts(bool busy)
 
     memset(&mailbox, 0, sizeof(mailbox));
     mailbox.scheduler = scheduler_open(0);
+    scheduler_expect(mailbox.scheduler);
     assert_int_equal(
         scheduler_spawn(mailbox.scheduler, reads_mailbox, &argument, sizeof(argument)),
         0);

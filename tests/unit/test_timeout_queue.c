@@ -16,7 +16,7 @@ static void test_empty(void **state)
     struct timeout_node node = { 0 };
 
     (void)state;
-    timeout_queue_init(&queue);
+    timeout_queue_init(&queue, TIMEOUT_SLACK_MS);
     assert_true(timeout_queue_next(&queue) == UINT64_MAX);
     assert_null(timeout_queue_expired(&queue, UINT64_MAX - 1));
     timeout_queue_remove(&node);
@@ -32,7 +32,7 @@ static void test_when(void **state)
     struct timeout_node node = { 0 };
 
     (void)state;
-    timeout_queue_init(&queue);
+    timeout_queue_init(&queue, TIMEOUT_SLACK_MS);
     timeout_queue_set(&queue, &node, TIMEOUT_HEADER, 1000);
     assert_null(timeout_queue_expired(&queue, 999));
     assert_in_range(timeout_queue_next(&queue), 1000, 1000 + TIMEOUT_SLACK_MS);
@@ -50,7 +50,7 @@ static void test_small_growth_stays(void **state)
     struct timeout_node other = { 0 };
 
     (void)state;
-    timeout_queue_init(&queue);
+    timeout_queue_init(&queue, TIMEOUT_SLACK_MS);
     timeout_queue_set(&queue, &busy, TIMEOUT_KEEPALIVE, 1000);
     timeout_queue_set(&queue, &other, TIMEOUT_KEEPALIVE, 1001);
     timeout_queue_set(&queue, &busy, TIMEOUT_KEEPALIVE, 1000 + TIMEOUT_SLACK_MS - 1);
@@ -74,7 +74,7 @@ static void test_shortened(void **state)
     struct timeout_node capped = { 0 };
 
     (void)state;
-    timeout_queue_init(&queue);
+    timeout_queue_init(&queue, TIMEOUT_SLACK_MS);
     timeout_queue_set(&queue, &first, TIMEOUT_LINGER, 1000);
     timeout_queue_set(&queue, &second, TIMEOUT_LINGER, 3000);
     timeout_queue_set(&queue, &capped, TIMEOUT_LINGER, 4000);
@@ -92,7 +92,7 @@ static void test_class_changes(void **state)
     struct timeout_node node = { 0 };
 
     (void)state;
-    timeout_queue_init(&queue);
+    timeout_queue_init(&queue, TIMEOUT_SLACK_MS);
     timeout_queue_set(&queue, &node, TIMEOUT_HEADER, 1000);
     /* Within the slack, but another list. */
     timeout_queue_set(&queue, &node, TIMEOUT_SEND, 1001);
@@ -198,7 +198,7 @@ static void run_random(uint64_t seed)
     uint64_t now_ms = 1;
 
     memset(all, 0, sizeof(all));
-    timeout_queue_init(&queue);
+    timeout_queue_init(&queue, TIMEOUT_SLACK_MS);
     for (unsigned step = 0; step < STEPS; step++) {
         struct reference *one = &all[random_next(&seed) % NODES];
         enum timeout_class class = random_next(&seed) % TIMEOUT_CLASSES;
@@ -229,6 +229,24 @@ static void test_random(void **state)
     run_random(UINT64_C(0xd1b54a32d192ed03));
 }
 
+/* Without slack: on time, and moved by every change. */
+static void test_no_slack(void **state)
+{
+    struct timeout_queue queue;
+    struct timeout_node nodes[2] = { { 0 }, { 0 } };
+
+    (void)state;
+    timeout_queue_init(&queue, 0);
+    timeout_queue_set(&queue, &nodes[0], TIMEOUT_SEND, 100);
+    timeout_queue_set(&queue, &nodes[1], TIMEOUT_SEND, 101);
+    timeout_queue_set(&queue, &nodes[0], TIMEOUT_SEND, 102);
+    assert_int_equal(timeout_queue_next(&queue), 101);
+    assert_null(timeout_queue_expired(&queue, 100));
+    assert_ptr_equal(timeout_queue_expired(&queue, 101), &nodes[1]);
+    assert_null(timeout_queue_expired(&queue, 101));
+    assert_ptr_equal(timeout_queue_expired(&queue, 102), &nodes[0]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -238,6 +256,7 @@ int main(void)
         cmocka_unit_test(test_shortened),
         cmocka_unit_test(test_class_changes),
         cmocka_unit_test(test_random),
+        cmocka_unit_test(test_no_slack),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
