@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -442,28 +443,36 @@ static void *waits_for_good(void *argument)
     return NULL;
 }
 
+enum { STUCK = 10 };
+
+/* Handles are never freed then; a leak checker is to find them. */
+struct stuck {
+    struct uthread *threads[STUCK];
+    bool reached;
+};
+
 static void locks_itself_out(void *argument)
 {
     struct sync_semaphore never = { .count = 0 };
-    struct uthread *thread;
+    struct stuck *stuck = argument;
 
-    for (int i = 0; i < 10; i++) {
-        assert_int_equal(uthread_create(&thread, waits_for_good, &never), 0);
+    for (int i = 0; i < STUCK; i++) {
+        assert_int_equal(uthread_create(&stuck->threads[i], waits_for_good, &never), 0);
     }
     uthread_sleep(2); /* which is none yet */
-    *(int *)argument = 1;
+    stuck->reached = true;
     sync_acquire(&never);
     fail_msg("woken for nothing");
 }
 
 static void test_deadlock(void **state)
 {
+    static struct stuck stuck[COUNTS_OF_KERNEL_THREADS];
+
     (void)state;
     for (int i = 0; i < COUNTS_OF_KERNEL_THREADS; i++) {
-        int reached = 0;
-
-        assert_int_equal(uthread_run(COUNTS[i], locks_itself_out, &reached), -EDEADLK);
-        assert_int_equal(reached, 1);
+        assert_int_equal(uthread_run(COUNTS[i], locks_itself_out, &stuck[i]), -EDEADLK);
+        assert_true(stuck[i].reached);
     }
 }
 
