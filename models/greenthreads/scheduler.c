@@ -12,8 +12,8 @@
 
 enum {
     ALIGNMENT = 64,
-    /* While somebody is ready the poller is asked this seldom, unless somebody wants it:
-     * a system call for each turn would cost ten times what the switches do. */
+    /* While somebody is ready and nobody waits for a descriptor the poller is asked this
+     * seldom: a system call for each turn would cost ten times what the switches do. */
     TURNS_UNSEEN_MAX = 64
 };
 
@@ -413,9 +413,9 @@ void scheduler_wake(struct user_thread *thread)
 
 static bool wants_events(struct scheduler *scheduler)
 {
-    scheduler->turns_unseen++;
-    if (scheduler->ready > 0 && !scheduler->look &&
-        scheduler->turns_unseen < TURNS_UNSEEN_MAX) {
+    if (scheduler->ready > 0 && scheduler->awaiting == 0 && !scheduler->look &&
+        !atomic_load_explicit(&scheduler->posted, memory_order_relaxed) &&
+        ++scheduler->turns_unseen < TURNS_UNSEEN_MAX) {
         return false;
     }
     scheduler->turns_unseen = 0;

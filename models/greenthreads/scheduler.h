@@ -69,7 +69,8 @@ struct user_thread *scheduler_self(void);
  */
 void scheduler_yield(void);
 
-/* The same without the system call for new events, but for every 64th time. */
+/* The same, but events are looked for only every 64th time while nobody waits for a
+ * descriptor. */
 void scheduler_pass(void);
 
 /* Sleeps until woken or until deadline_ms of the monotonic clock (UINT64_MAX: none) has

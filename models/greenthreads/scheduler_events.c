@@ -89,6 +89,7 @@ void messages_deliver(struct scheduler *scheduler)
     pthread_mutex_lock(&scheduler->post_lock);
     message = scheduler->messages;
     scheduler->messages = NULL;
+    atomic_store_explicit(&scheduler->posted, false, memory_order_relaxed);
     pthread_mutex_unlock(&scheduler->post_lock);
     while (message != NULL) {
         struct scheduler_message *next = message->next;
@@ -112,6 +113,7 @@ void scheduler_post(struct scheduler *scheduler, struct scheduler_message *messa
     pthread_mutex_lock(&scheduler->post_lock);
     first = scheduler->messages == NULL;
     if (first) {
+        atomic_store_explicit(&scheduler->posted, true, memory_order_relaxed);
         scheduler->messages = message;
     } else {
         scheduler->messages_last->next = message;

@@ -77,6 +77,7 @@ struct scheduler {
 
     pthread_mutex_t post_lock; /* guards the messages */
     struct scheduler_message *messages, *messages_last;
+    atomic_bool posted;        /* there are some: to be read without the lock */
     struct poller_source post; /* an eventfd: a message came */
     struct poller_source *named[POLLER_BATCH];
 

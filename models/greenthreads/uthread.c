@@ -21,7 +21,6 @@ enum { OFFLOAD_THREADS = 2 };
 struct crowd {
     struct scheduler_group *group; /* NULL: one kernel thread */
     struct scheduler *first;
-    struct offload *offload;
     void (*run)(void *argument);
     void *argument;
     pthread_t *threads; /* of the members but the first */
@@ -29,7 +28,8 @@ struct crowd {
 
     pthread_mutex_t lock; /* guards: */
     pthread_cond_t changed;
-    unsigned bound; /* kernel threads of bound threads */
+    struct offload *offload; /* NULL until somebody calls */
+    unsigned bound;          /* kernel threads of bound threads */
 };
 
 struct uthread {
@@ -188,18 +188,32 @@ static void call_destroy(struct work *work)
     free(work);
 }
 
+static struct offload *offload_of(struct crowd *crowd)
+{
+    struct offload *offload;
+
+    pthread_mutex_lock(&crowd->lock);
+    if (crowd->offload == NULL) {
+        crowd->offload = offload_open(OFFLOAD_THREADS);
+    }
+    offload = crowd->offload;
+    pthread_mutex_unlock(&crowd->lock);
+    return offload;
+}
+
 int uthread_call(void (*run)(void *argument), void *argument)
 {
     static const bool never = false;
-    const struct crowd *crowd = scheduler_owner();
+    struct offload *offload = offload_of(scheduler_owner());
     struct call *call = malloc(sizeof(*call));
 
-    if (call == NULL) {
+    if (offload == NULL || call == NULL) {
+        free(call);
         return -ENOMEM;
     }
     *call = (struct call){ .run = run, .argument = argument };
     work_init(&call->work, call_run, call_destroy);
-    (void)offload_run(crowd->offload, &call->work, &never);
+    (void)offload_run(offload, &call->work, &never);
     work_put(&call->work);
     return 0;
 }
@@ -294,8 +308,7 @@ static void first_main(void *argument)
 static int crowd_open(struct crowd *crowd, unsigned kernel_threads)
 {
     crowd->threads = calloc(kernel_threads, sizeof(*crowd->threads));
-    crowd->offload = offload_open(OFFLOAD_THREADS);
-    if (crowd->threads == NULL || crowd->offload == NULL) {
+    if (crowd->threads == NULL) {
         return -ENOMEM;
     }
     if (kernel_threads > 1) {
