@@ -37,12 +37,15 @@ struct scheduler *scheduler_current(void)
     return scheduler_here();
 }
 
-struct user_thread *scheduler_self(void)
+static struct user_thread *running(const struct scheduler *scheduler)
 {
-    const struct scheduler *scheduler = scheduler_here();
-
     assert(scheduler->running != &scheduler->main);
     return (struct user_thread *)scheduler->running;
+}
+
+struct user_thread *scheduler_self(void)
+{
+    return running(scheduler_here());
 }
 
 bool scheduler_is_shared(void)
@@ -216,7 +219,7 @@ static struct user_thread *thread_make(struct scheduler *scheduler, void (*run)(
     if (stack == NULL) {
         return NULL;
     }
-    top = (uintptr_t)stack->low + stack->size;
+    top = (uintptr_t)stack->low + stack->size - stack->colour;
     top = (top - sizeof(*thread)) & ~(uintptr_t)(ALIGNMENT - 1);
     thread = (struct user_thread *)top;
     top = (top - argument_size) & ~(uintptr_t)(ALIGNMENT - 1);
@@ -293,7 +296,7 @@ void scheduler_pass(void)
 {
     struct scheduler *scheduler = scheduler_here();
 
-    queue_append(scheduler, scheduler_self());
+    queue_append(scheduler, running(scheduler));
     switch_away(scheduler);
 }
 
@@ -306,7 +309,7 @@ void scheduler_yield(void)
 enum park_result scheduler_park(enum timeout_class class, uint64_t deadline_ms)
 {
     struct scheduler *scheduler = scheduler_here();
-    struct user_thread *self = scheduler_self();
+    struct user_thread *self = running(scheduler);
 
     if (deadline_ms <= scheduler->now_ms) {
         scheduler_yield();
@@ -347,7 +350,7 @@ enum park_result scheduler_await(struct poller_source *source, unsigned bits,
                                  enum timeout_class class, uint64_t deadline_ms)
 {
     struct scheduler *scheduler = scheduler_here();
-    struct user_thread *self = scheduler_self();
+    struct user_thread *self = running(scheduler);
     enum park_result result;
 
     if (!source_watch(scheduler, source, self)) {

@@ -21,6 +21,10 @@
 
 enum {
     SLAB_STACKS = 64, /* 4 MiB of address space at a time */
+    /* Stacks begin at the same place of a page, and so their busiest lines would share a few
+     * sets of the cache: each leaves a multiple of COLOUR_BYTES free, over one page in all. */
+    COLOURS = 16,
+    COLOUR_BYTES = 256,
     /* Free stacks beyond it give their memory back: a burst of connections leaves at most
      * a few MiB behind, and a steady load of short ones makes no system call. */
     WARM_MAX = 128
@@ -148,6 +152,7 @@ static struct stack *stack_prepare(struct stack_pool *pool)
     stack = &slab->stack[slab->stacks];
     stack->low = slot + pool->page;
     stack->size = pool->size;
+    stack->colour = slab->stacks % COLOURS * COLOUR_BYTES;
     stack->valgrind_id = annotate_stack_register(stack->low, stack->size);
     slab->stacks++;
     return stack;

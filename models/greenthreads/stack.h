@@ -18,6 +18,7 @@ struct stack_pool;
 struct stack {
     char *low; /* first usable byte; the guard lies below */
     size_t size;
+    size_t colour;      /* bytes to leave free at the top, see stack.c */
     struct stack *next; /* in a free list */
     unsigned valgrind_id;
     bool used; /* its pages hold what an earlier user left */

@@ -51,6 +51,30 @@ static void test_many(void **state)
     stack_pool_close(pool);
 }
 
+/* The busiest lines of neighbours, at the top, fall on different sets of the cache. */
+static void test_colours(void **state)
+{
+    enum { COUNT = 16, SETS_BYTES = 4096 };
+    struct stack_pool *pool = stack_pool_open(0);
+    struct stack *stacks[COUNT];
+    size_t places[COUNT];
+
+    (void)state;
+    for (int i = 0; i < COUNT; i++) {
+        stacks[i] = stack_take(pool);
+        assert_true(stacks[i]->colour < stacks[i]->size / 8);
+        places[i] = ((uintptr_t)stacks[i]->low + stacks[i]->size - stacks[i]->colour) %
+                    SETS_BYTES;
+        for (int j = 0; j < i; j++) {
+            assert_int_not_equal(places[i], places[j]);
+        }
+    }
+    for (int i = 0; i < COUNT; i++) {
+        stack_return(pool, stacks[i]);
+    }
+    stack_pool_close(pool);
+}
+
 static void test_memory_returned(void **state)
 {
     enum { COUNT = 200 };
@@ -158,6 +182,7 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_last_in_first_out),
         cmocka_unit_test(test_many),
+        cmocka_unit_test(test_colours),
         cmocka_unit_test(test_memory_returned),
         cmocka_unit_test(test_guard),
         cmocka_unit_test(test_census),
