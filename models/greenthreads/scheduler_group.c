@@ -188,13 +188,11 @@ static void thread_leave(struct scheduler *from, struct user_thread *thread,
     }
     timeout_queue_remove(&thread->timeout);
     thread_unlink(from, thread);
-    stack_pool_part(from->stacks);
     atomic_store_explicit(&thread->home, to, memory_order_release);
 }
 
 static void thread_arrive(struct scheduler *to, struct user_thread *thread)
 {
-    stack_pool_join(to->stacks);
     thread_link(to, thread);
     thread_ready(to, thread);
     if (thread->moves != NULL) {

@@ -4,6 +4,7 @@
 #include "stack.h"
 
 #include <assert.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,6 +44,7 @@ struct slab {
 struct stack_pool {
     struct slab *slabs; /* the newest first: only it may have unprepared stacks */
     struct stack *warm, *cold;
+    _Atomic(struct stack *) away; /* returned on other threads; only taken as a whole */
     size_t warm_count, cold_count;
     size_t lent;
     size_t page, size; /* of the guard, of a stack */
@@ -67,11 +69,31 @@ struct stack_pool *stack_pool_open(unsigned flags)
     return pool;
 }
 
+static void keep(struct stack_pool *pool, struct stack *stack);
+
+/* Takes back what other threads returned. */
+static void come_home(struct stack_pool *pool)
+{
+    struct stack *stack;
+
+    if (atomic_load_explicit(&pool->away, memory_order_relaxed) == NULL) {
+        return;
+    }
+    stack = atomic_exchange_explicit(&pool->away, NULL, memory_order_acquire);
+    while (stack != NULL) {
+        struct stack *next = stack->next;
+
+        keep(pool, stack);
+        stack = next;
+    }
+}
+
 void stack_pool_close(struct stack_pool *pool)
 {
     if (pool == NULL) {
         return;
     }
+    come_home(pool);
     assert(pool->lent == 0);
     while (pool->slabs != NULL) {
         struct slab *slab = pool->slabs;
@@ -150,6 +172,7 @@ static struct stack *stack_prepare(struct stack_pool *pool)
         return NULL;
     }
     stack = &slab->stack[slab->stacks];
+    stack->pool = pool;
     stack->low = slot + pool->page;
     stack->size = pool->size;
     stack->colour = slab->stacks % COLOURS * COLOUR_BYTES;
@@ -196,6 +219,10 @@ struct stack *stack_take(struct stack_pool *pool)
     struct stack *stack = list_pop(&pool->warm, &pool->warm_count);
 
     if (stack == NULL) {
+        come_home(pool);
+        stack = list_pop(&pool->warm, &pool->warm_count);
+    }
+    if (stack == NULL) {
         stack = list_pop(&pool->cold, &pool->cold_count);
     }
     if (stack == NULL) {
@@ -226,7 +253,7 @@ static void census_take(struct stack_pool *pool, struct stack *stack)
     }
 }
 
-void stack_return(struct stack_pool *pool, struct stack *stack)
+static void keep(struct stack_pool *pool, struct stack *stack)
 {
     struct stack **list = &pool->warm;
     size_t *count = &pool->warm_count;
@@ -246,15 +273,24 @@ void stack_return(struct stack_pool *pool, struct stack *stack)
     (*count)++;
 }
 
-void stack_pool_part(struct stack_pool *pool)
+static void send_home(struct stack *stack)
 {
-    assert(pool->lent > 0);
-    pool->lent--;
+    struct stack *first = atomic_load_explicit(&stack->pool->away, memory_order_relaxed);
+
+    do {
+        stack->next = first;
+    } while (!atomic_compare_exchange_weak_explicit(&stack->pool->away, &first, stack,
+                                                    memory_order_release,
+                                                    memory_order_relaxed));
 }
 
-void stack_pool_join(struct stack_pool *pool)
+void stack_return(struct stack_pool *pool, struct stack *stack)
 {
-    pool->lent++;
+    if (stack->pool == pool) {
+        keep(pool, stack);
+    } else {
+        send_home(stack);
+    }
 }
 
 size_t stack_pool_deepest(const struct stack_pool *pool)

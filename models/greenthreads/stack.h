@@ -16,7 +16,8 @@ enum { STACK_BYTES = 64 * 1024 * ANNOTATE_STACK_SCALE };
 struct stack_pool;
 
 struct stack {
-    char *low; /* first usable byte; the guard lies below */
+    struct stack_pool *pool; /* its home */
+    char *low;               /* first usable byte; the guard lies below */
     size_t size;
     size_t colour;      /* bytes to leave free at the top, see stack.c */
     struct stack *next; /* in a free list */
@@ -38,13 +39,9 @@ void stack_pool_close(struct stack_pool *pool);
 /* NULL without memory. */
 struct stack *stack_take(struct stack_pool *pool);
 
-/* Nobody may run on it any more. */
+/* Nobody may run on it any more. pool: the calling thread's; a stack of another one finds its
+ * way home, where it is lent again. That one must not close before. */
 void stack_return(struct stack_pool *pool, struct stack *stack);
-
-/* A lent stack goes to another pool of its owner's, which it will be returned to; the
- * pools close together. part on the one's thread, then join on the other's. */
-void stack_pool_part(struct stack_pool *pool);
-void stack_pool_join(struct stack_pool *pool);
 
 /* The most bytes that were in use on any returned stack; 0 without STACK_CENSUS. */
 size_t stack_pool_deepest(const struct stack_pool *pool);

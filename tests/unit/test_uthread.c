@@ -356,39 +356,46 @@ static void test_call(void **state)
 
 /* ---- several kernel threads */
 
+/* Until the other kernel thread has asked for some, or for that long. */
+struct busy {
+    uint64_t until_ms;
+    uint64_t moves;
+};
+
 static void *computes(void *argument)
 {
-    uint64_t until = clock_now_ms() + 20;
+    const struct busy *busy = argument;
 
-    /* Long enough for the other kernel thread to ask. */
-    while (clock_now_ms() < until) {
+    while (uthread_moves() == 0 && clock_now_ms() < busy->until_ms) {
         uthread_yield();
     }
-    return argument;
+    return NULL;
 }
 
 static void keeps_all_busy(void *argument)
 {
     struct uthread *threads[CROWD];
+    struct busy *busy = argument;
 
     for (int i = 0; i < CROWD; i++) {
-        assert_int_equal(uthread_create(&threads[i], computes, NULL), 0);
+        assert_int_equal(uthread_create(&threads[i], computes, busy), 0);
     }
     for (int i = 0; i < CROWD; i++) {
         uthread_join(threads[i], NULL);
     }
-    *(uint64_t *)argument = uthread_moves();
+    busy->moves = uthread_moves();
 }
 
 static void test_moves(void **state)
 {
-    uint64_t moves = 0;
+    struct busy busy = { .until_ms = clock_now_ms() + 20 };
 
     (void)state;
-    run(1, keeps_all_busy, &moves);
-    assert_int_equal(moves, 0);
-    run(2, keeps_all_busy, &moves);
-    assert_true(moves > 0);
+    run(1, keeps_all_busy, &busy);
+    assert_int_equal(busy.moves, 0);
+    busy.until_ms = clock_now_ms() + 30000;
+    run(2, keeps_all_busy, &busy);
+    assert_true(busy.moves > 0);
 }
 
 static void *stays(void *argument)
