@@ -34,18 +34,16 @@ struct accepting {
     struct acceptor acceptors[];
 };
 
-/* The one with the fewest connections, and in *total all connections. */
-static struct shard *least_loaded(const struct accepting *accepting, unsigned *total)
+/* The one with the fewest connections. */
+static struct shard *least_loaded(const struct accepting *accepting)
 {
     struct shard *least = NULL;
     unsigned least_load = UINT_MAX;
 
-    *total = 0;
     for (unsigned i = 0; i < accepting->shard_count; i++) {
         struct shard *shard = &accepting->shards[i];
         unsigned load = atomic_load_explicit(&shard->load, memory_order_relaxed);
 
-        *total += load;
         if (load < least_load) {
             least = shard;
             least_load = load;
@@ -56,6 +54,7 @@ static struct shard *least_loaded(const struct accepting *accepting, unsigned *t
 
 static void admit(struct shard *to, struct shard *first, int fd)
 {
+    atomic_fetch_add_explicit(first->admitted, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&to->load, 1, memory_order_relaxed);
     if (to != first && inbox_put(to->inbox, fd) == 0) {
         return;
@@ -70,11 +69,10 @@ static void admit(struct shard *to, struct shard *first, int fd)
 static void place(const struct accepting *accepting, int fd)
 {
     struct shard *first = &accepting->shards[0];
-    unsigned limit = first->server->options->max_connections, total;
-    struct shard *least = least_loaded(accepting, &total);
+    unsigned limit = first->server->options->max_connections;
 
-    if (total < limit) {
-        admit(least, first, fd);
+    if (atomic_load_explicit(first->admitted, memory_order_relaxed) < limit) {
+        admit(least_loaded(accepting), first, fd);
     } else {
         while (first->refused >= REFUSER_MAX) {
             serve_end_refusal(first);

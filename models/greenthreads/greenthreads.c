@@ -5,6 +5,7 @@
  * know a byte of what a connection says. */
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -30,6 +31,7 @@ struct greenthreads {
     struct scheduler_group *group; /* NULL: each scheduler for itself */
     struct accepting *accepting;
     struct shard *shards;
+    atomic_uint admitted; /* connections of all shards */
     pthread_t *threads; /* of the shards but the first */
     unsigned count;     /* of shards */
     unsigned started;   /* kernel threads to join */
@@ -100,6 +102,7 @@ static bool open_schedulers(struct greenthreads *green, bool grouped)
         struct shard *shard = &green->shards[i];
 
         shard->shared = grouped;
+        shard->admitted = &green->admitted;
         shard->scheduler =
             grouped ? scheduler_group_member(green->group, i) : scheduler_open(flags);
         if (shard->scheduler == NULL) {

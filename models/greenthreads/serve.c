@@ -126,20 +126,26 @@ void serve_end_refusal(struct shard *shard)
     }
 }
 
+static void live_less(struct shard *shard)
+{
+    shard->live--;
+    if (shard->live == 0) {
+        sync_broadcast(&shard->idle);
+    }
+}
+
 static void leave(struct shard *shard, enum serve_kind kind)
 {
     switch (kind) {
     case SERVE_ADMITTED:
         atomic_fetch_sub_explicit(&shard->load, 1, memory_order_relaxed);
+        atomic_fetch_sub_explicit(shard->admitted, 1, memory_order_relaxed);
         break;
     case SERVE_REFUSED:
         shard->refused--;
         break;
     }
-    shard->live--;
-    if (shard->live == 0) {
-        sync_broadcast(&shard->idle);
-    }
+    live_less(shard);
 }
 
 /* ---- moving to another shard, between two steps */
@@ -149,7 +155,8 @@ static void move_out(void *context)
     const struct conversation *self = context;
 
     conn_unbind(self->conn);
-    leave(self->shard, self->kind);
+    atomic_fetch_sub_explicit(&self->shard->load, 1, memory_order_relaxed);
+    live_less(self->shard);
 }
 
 static void move_in(void *context, void *owner)

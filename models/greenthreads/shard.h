@@ -25,6 +25,9 @@ struct shard {
     alignas(SHARD_CACHE_LINE) atomic_uint load;
 
     alignas(SHARD_CACHE_LINE) const struct server *server; /* borrowed */
+    /* Those of all shards, and on their way between two; borrowed. Their sum would miss one
+     * that moves while it is taken. */
+    atomic_uint *admitted;
     struct offload *offload;                               /* borrowed */
     struct scheduler *scheduler; /* owned, or borrowed from the group if shared */
     struct worker *worker;
@@ -42,7 +45,7 @@ struct shard {
     struct sync_condition idle; /* live became 0 */
 };
 
-/* In a zeroed shard with the scheduler set. false after logging why. What was opened is
+/* In a zeroed shard with the scheduler and `admitted` set. false after logging why. What was opened is
  * closed by shard_close either way. */
 bool shard_open(struct shard *shard, const struct server *server, struct offload *offload,
                 bool first) MUST_CHECK;

@@ -71,6 +71,24 @@ def test_many_too_many(full):
         client.expect_kept(PROBE)
 
 
+def test_the_limit_holds_while_those_inside_are_busy(launch, model):
+    """In every moment: also in the one in which a connection changes kernel threads."""
+    server = launch(model, '--max-connections', '16', '--workers', '2')
+    with contextlib.ExitStack() as stack:
+        clients = [stack.enter_context(Client(server.address)) for _ in range(16)]
+        for client in clients:
+            client.ask(PROBE)
+        for _ in range(40):
+            for client in clients:
+                client.send(PROBE * 3)
+            crowd = [stack.enter_context(Client(server.address)) for _ in range(4)]
+            for client in clients:
+                client.receive(3)
+            for client in crowd:
+                assert client.receive()[0].status == 503
+                client.close()
+
+
 def test_ten_are_served_at_once_in_every_model(launch, model):
     """Keep-alive clients that stay: none of them waits for another to leave."""
     server = launch(model, '--workers', '1')
