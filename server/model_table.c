@@ -11,6 +11,6 @@ extern const struct model hybrid_model;
 extern const struct model eventloop_model;
 
 const struct model *const model_table[] = {
-    &prefork_model, &threads_model, &greenthreads_model,
+    &prefork_model, &threads_model,   &greenthreads_model,
     &hybrid_model,  &eventloop_model, NULL,
 };

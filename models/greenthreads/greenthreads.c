@@ -32,9 +32,9 @@ struct greenthreads {
     struct accepting *accepting;
     struct shard *shards;
     atomic_uint admitted; /* connections of all shards */
-    pthread_t *threads; /* of the shards but the first */
-    unsigned count;     /* of shards */
-    unsigned started;   /* kernel threads to join */
+    pthread_t *threads;   /* of the shards but the first */
+    unsigned count;       /* of shards */
+    unsigned started;     /* kernel threads to join */
 };
 
 /* The keeper of the first shard. argument: struct greenthreads **. */
@@ -58,20 +58,11 @@ static void keep_first(void *argument)
     shard_drain(&green->shards[0]);
 }
 
-static void run_shard(struct shard *shard)
-{
-    int result = scheduler_run(shard->scheduler);
-
-    if (result < 0) {
-        log_write(LOG_LEVEL_ERROR, "a scheduler ended: %s", strerror(-result));
-    }
-}
-
 static void *thread_main(void *argument)
 {
     struct shard *shard = argument;
 
-    run_shard(shard);
+    (void)scheduler_run(shard->scheduler);
     return NULL;
 }
 
@@ -235,8 +226,13 @@ static int run(const struct server *server, bool grouped)
         goto out;
     }
     if (start_threads(&green)) {
-        run_shard(&green.shards[0]);
-        status = EXIT_SUCCESS;
+        int result = scheduler_run(green.shards[0].scheduler);
+
+        if (result == 0) {
+            status = EXIT_SUCCESS;
+        } else {
+            log_write(LOG_LEVEL_ERROR, "the model ended: %s", strerror(-result));
+        }
     } else {
         give_up(&green);
     }

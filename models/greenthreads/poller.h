@@ -32,6 +32,7 @@ struct poller_source {
     uint32_t slot;  /* in the poller; POLLER_NONE: not added */
     unsigned ready; /* enum poller_bits seen so far */
     unsigned awaited; /* bits that make poller_wait name the source */
+    int error;        /* of the user's last poller_add */
     void *waiter;     /* the user's own, and so is: */
     struct poller_source *next;
 };

@@ -17,8 +17,6 @@ enum {
     TURNS_UNSEEN_MAX = 64
 };
 
-static const enum timeout_class SLEEP_CLASS = TIMEOUT_LINGER;
-
 static _Thread_local struct scheduler *current;
 
 __attribute__((noinline)) struct scheduler *scheduler_here(void)
@@ -58,7 +56,7 @@ size_t scheduler_threads(const struct scheduler *scheduler)
     return scheduler->threads;
 }
 
-const struct stack_pool *scheduler_stacks(const struct scheduler *scheduler)
+struct stack_pool *scheduler_stacks(const struct scheduler *scheduler)
 {
     return scheduler->stacks;
 }
@@ -71,11 +69,6 @@ void scheduler_set_owner(struct scheduler *scheduler, void *owner)
 void *scheduler_owner(void)
 {
     return scheduler_here()->owner;
-}
-
-void *scheduler_owner_of(const struct scheduler *scheduler)
-{
-    return scheduler->owner;
 }
 
 /* ---- the run queue and the list of all */
@@ -163,7 +156,7 @@ static void switch_finish(void)
     if (scheduler->group != NULL &&
         atomic_load_explicit(&ended->wake_posted, memory_order_acquire)) {
         ended->state = THREAD_ENDED; /* freed when that arrives */
-        scheduler->late++;
+        scheduler->zombies++;
         return;
     }
     thread_free(scheduler, ended);
@@ -302,7 +295,7 @@ void scheduler_pass(void)
 
 void scheduler_yield(void)
 {
-    scheduler_here()->look = true;
+    scheduler_here()->asked_to_look = true;
     scheduler_pass();
 }
 
@@ -323,12 +316,15 @@ enum park_result scheduler_park(enum timeout_class class, uint64_t deadline_ms)
     } else {
         timeout_queue_set(&scheduler->timeouts, &self->timeout, class, deadline_ms);
     }
+    if (deadline_ms < scheduler->due_ms) {
+        scheduler->due_ms = deadline_ms;
+    }
     self->state = THREAD_PARKED;
     switch_away(scheduler);
     return self->expired ? PARK_EXPIRED : PARK_WOKEN;
 }
 
-/* False without memory. */
+/* False, and why in source->error. */
 static bool source_watch(struct scheduler *scheduler, struct poller_source *source,
                          struct user_thread *self)
 {
@@ -337,7 +333,8 @@ static bool source_watch(struct scheduler *scheduler, struct poller_source *sour
         return true;
     }
     source->ready = 0;
-    if (poller_add(scheduler->poller, source) < 0) {
+    source->error = poller_add(scheduler->poller, source);
+    if (source->error < 0) {
         return false;
     }
     source->waiter = self;
@@ -414,15 +411,21 @@ void scheduler_wake(struct user_thread *thread)
 
 /* ---- the turn */
 
+static bool deadline_passed(const struct scheduler *scheduler)
+{
+    return scheduler->due_ms != UINT64_MAX && scheduler->due_ms <= clock_now_ms();
+}
+
 static bool wants_events(struct scheduler *scheduler)
 {
-    if (scheduler->ready > 0 && scheduler->awaiting == 0 && !scheduler->look &&
+    if (scheduler->ready > 0 && scheduler->awaiting == 0 && !scheduler->asked_to_look &&
+        !deadline_passed(scheduler) &&
         !atomic_load_explicit(&scheduler->posted, memory_order_relaxed) &&
         ++scheduler->turns_unseen < TURNS_UNSEEN_MAX) {
         return false;
     }
     scheduler->turns_unseen = 0;
-    scheduler->look = false;
+    scheduler->asked_to_look = false;
     return true;
 }
 
@@ -444,6 +447,9 @@ int scheduler_run(struct scheduler *scheduler)
         scheduler->turn = scheduler->ready;
         if (scheduler->turn > 0) {
             switch_away(scheduler);
+            if (scheduler->group != NULL) {
+                group_share(scheduler);
+            }
         }
         if (!is_over(scheduler) && wants_events(scheduler)) {
             live = events_take(scheduler);

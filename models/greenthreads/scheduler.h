@@ -22,7 +22,7 @@ struct user_thread;
 enum park_result {
     PARK_WOKEN, /* for what it waited, or for another reason: look again */
     PARK_EXPIRED,
-    PARK_FAILED /* scheduler_await only: no memory to watch the descriptor */
+    PARK_FAILED /* scheduler_await only: it cannot be watched, see source->error */
 };
 
 /* A parcel from any kernel thread to a scheduler. deliver runs there, between two user
@@ -118,12 +118,11 @@ void *scheduler_local(void);
 /* Before it runs. owner: for arrive, and for its user threads. */
 void scheduler_set_owner(struct scheduler *scheduler, void *owner);
 void *scheduler_owner(void);
-void *scheduler_owner_of(const struct scheduler *scheduler);
 
 /* Live user threads. */
 size_t scheduler_threads(const struct scheduler *scheduler);
 
 /* For the stack census, see stack.h. */
-const struct stack_pool *scheduler_stacks(const struct scheduler *scheduler);
+struct stack_pool *scheduler_stacks(const struct scheduler *scheduler);
 
 #endif

@@ -12,8 +12,6 @@
 #include "clock.h"
 #include "scheduler_state.h"
 
-static const enum timeout_class SLEEP_CLASS = TIMEOUT_LINGER;
-
 struct scheduler *scheduler_open(unsigned stack_flags)
 {
     struct scheduler *scheduler = calloc(1, sizeof(*scheduler));
@@ -22,7 +20,9 @@ struct scheduler *scheduler_open(unsigned stack_flags)
     if (scheduler == NULL) {
         return NULL;
     }
-    scheduler->post = (struct poller_source){ .fd = -1, .slot = POLLER_NONE };
+    /* Edge-triggered, each read of it would be told as room to write. */
+    scheduler->post =
+        (struct poller_source){ .fd = -1, .level = true, .slot = POLLER_NONE };
     timeout_queue_init(&scheduler->timeouts, TIMEOUT_SLACK_MS);
     timeout_queue_init(&scheduler->sleeps, 0);
     error = pthread_mutex_init(&scheduler->post_lock, NULL);
@@ -64,13 +64,15 @@ void threads_drop(struct scheduler *scheduler)
 
 void scheduler_close(struct scheduler *scheduler)
 {
+    struct scheduler *outer = scheduler_here();
+
     if (scheduler == NULL) {
         return;
     }
     threads_drop(scheduler);
     scheduler_enter(scheduler);
     messages_deliver(scheduler);
-    scheduler_enter(NULL);
+    scheduler_enter(outer); /* a member may close for another that never ran */
     if (scheduler->post.fd >= 0) {
         (void)close(scheduler->post.fd);
     }
@@ -174,18 +176,22 @@ static void deadlines_check(struct scheduler *scheduler)
     }
 }
 
-/* For the poller: 0 if somebody is ready, -1 if only an event can make somebody so. */
-static int sleep_ms(const struct scheduler *scheduler)
+static uint64_t next_due(const struct scheduler *scheduler)
 {
     uint64_t next = timeout_queue_next(&scheduler->timeouts);
     uint64_t sleep = timeout_queue_next(&scheduler->sleeps);
+
+    return sleep < next ? sleep : next;
+}
+
+/* For the poller: 0 if somebody is ready, -1 if only an event can make somebody so. */
+static int sleep_ms(const struct scheduler *scheduler)
+{
+    uint64_t next = next_due(scheduler);
     uint64_t now;
 
     if (scheduler->ready > 0) {
         return 0;
-    }
-    if (sleep < next) {
-        next = sleep;
     }
     if (next == UINT64_MAX) {
         return -1;
@@ -248,7 +254,11 @@ bool events_take(struct scheduler *scheduler)
         messages_deliver(scheduler);
     }
     deadlines_check(scheduler);
+    scheduler->due_ms = next_due(scheduler);
     if (scheduler->group != NULL) {
+        if (scheduler->ready > 0) {
+            group_hunger(scheduler); /* takes its bit back, or it would give to itself */
+        }
         group_share(scheduler);
     }
     return true;

@@ -136,7 +136,8 @@ void group_spawned(struct scheduler *scheduler)
 static void poke_all(struct scheduler_group *group)
 {
     pthread_mutex_lock(&group->lock);
-    for (struct scheduler *member = group->all; member != NULL; member = member->sibling) {
+    for (struct scheduler *member = group->all; member != NULL;
+         member = member->sibling) {
         scheduler_poke(member);
     }
     pthread_mutex_unlock(&group->lock);
@@ -161,7 +162,7 @@ bool group_over(const struct scheduler *scheduler)
         return true;
     }
     if (scheduler->bound) {
-        return scheduler->threads == 0 && scheduler->late == 0;
+        return scheduler->threads == 0 && scheduler->zombies == 0;
     }
     return atomic_load_explicit(&scheduler->group->threads, memory_order_acquire) == 0;
 }
@@ -207,7 +208,7 @@ static void gift_deliver(struct scheduler_message *message)
 
     (void)message;
     scheduler->gift.first = NULL;
-    scheduler->expecting = false;
+    scheduler->gift_may_come = false;
     while (thread != NULL) {
         struct user_thread *next = thread->next;
 
@@ -300,6 +301,9 @@ void group_share(struct scheduler *scheduler)
 {
     struct scheduler_group *group = scheduler->group;
 
+    if (scheduler->bound) {
+        return; /* its stacks go with it */
+    }
     while (scheduler->ready > 1 && somebody_is_hungry(group)) {
         size_t running = scheduler->running != &scheduler->main;
         size_t count = movable_ready(scheduler, (scheduler->ready + running) / 2);
@@ -325,7 +329,7 @@ static bool take_back(struct scheduler *scheduler)
     uint64_t bit = scheduler->hungry_bit;
 
     if (atomic_fetch_and_explicit(scheduler->hungry, ~bit, memory_order_acq_rel) & bit) {
-        scheduler->expecting = false;
+        scheduler->gift_may_come = false;
         return true;
     }
     return false;
@@ -333,11 +337,12 @@ static bool take_back(struct scheduler *scheduler)
 
 void group_hunger(struct scheduler *scheduler)
 {
-    if (scheduler->ready == 0 && !scheduler->expecting && scheduler->hungry_bit != 0) {
-        scheduler->expecting = true;
+    if (scheduler->ready == 0 && !scheduler->gift_may_come &&
+        scheduler->hungry_bit != 0) {
+        scheduler->gift_may_come = true;
         atomic_fetch_or_explicit(scheduler->hungry, scheduler->hungry_bit,
                                  memory_order_acq_rel);
-    } else if (scheduler->ready > 0 && scheduler->expecting) {
+    } else if (scheduler->ready > 0 && scheduler->gift_may_come) {
         (void)take_back(scheduler);
     }
 }
@@ -349,9 +354,9 @@ void scheduler_group_close_intake(void)
     if (scheduler->group == NULL) {
         return;
     }
-    if (scheduler->expecting && !take_back(scheduler)) {
+    if (scheduler->gift_may_come && !take_back(scheduler)) {
         scheduler->closer = scheduler_self();
-        while (scheduler->expecting) {
+        while (scheduler->gift_may_come) {
             (void)scheduler_park(TIMEOUT_NONE, UINT64_MAX);
         }
         scheduler->closer = NULL;
@@ -375,12 +380,12 @@ static void wake_deliver(struct scheduler_message *message)
         return;
     }
     /* First: whoever posts from now on means a later look. */
-    atomic_store_explicit(&thread->wake_posted, false, memory_order_seq_cst);
+    (void)atomic_exchange_explicit(&thread->wake_posted, false, memory_order_seq_cst);
     if (thread->state == THREAD_PARKED) {
         thread_ready(here, thread);
     } else if (thread->state == THREAD_ENDED) {
         thread_free(here, thread);
-        here->late--;
+        here->zombies--;
     }
 }
 
@@ -398,7 +403,8 @@ static bool messages_wait(struct scheduler_group *group)
 {
     bool found = false;
 
-    for (struct scheduler *member = group->all; member != NULL; member = member->sibling) {
+    for (struct scheduler *member = group->all; member != NULL;
+         member = member->sibling) {
         pthread_mutex_lock(&member->post_lock);
         found = found || member->messages != NULL;
         pthread_mutex_unlock(&member->post_lock);
@@ -450,6 +456,9 @@ void scheduler_group_dismiss(struct scheduler *scheduler)
     struct scheduler **link = &group->all;
     bool stuck;
 
+    /* Of a run that never came. Not the last: the caller's is one. */
+    (void)atomic_fetch_sub_explicit(&group->threads, scheduler->threads,
+                                    memory_order_acq_rel);
     pthread_mutex_lock(&group->lock);
     while (*link != scheduler) {
         link = &(*link)->sibling;

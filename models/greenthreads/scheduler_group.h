@@ -25,7 +25,8 @@ struct scheduler *scheduler_group_member(struct scheduler_group *group, unsigned
  * other joins them, and its run is over with them. Any kernel thread, while the group has
  * a thread. Owned: dismissed on its kernel thread after its run (or instead), by nobody
  * else. NULL with errno set. */
-struct scheduler *scheduler_group_add(struct scheduler_group *group, unsigned stack_flags);
+struct scheduler *scheduler_group_add(struct scheduler_group *group,
+                                      unsigned stack_flags);
 void scheduler_group_dismiss(struct scheduler *scheduler);
 
 /* By a user thread that stays: from now on no thread moves to its scheduler, and those

@@ -61,13 +61,14 @@ struct scheduler {
     size_t ready;                     /* its length */
     size_t turn;                      /* threads still to run in this turn */
     unsigned turns_unseen;            /* since the poller was last asked */
-    bool look;                        /* ask it after this turn */
+    bool asked_to_look;               /* ask it after this turn */
     size_t threads;
-    struct user_thread *all;  /* their list */
-    size_t awaiting;          /* threads parked for a descriptor */
-    size_t expected;          /* posts to come from other kernel threads */
-    uint64_t now_ms;          /* read when the poller is asked */
-    sigset_t outside;         /* for annotate_signals_hold */
+    struct user_thread *all; /* their list */
+    size_t awaiting;         /* threads parked for a descriptor */
+    size_t expected;         /* posts to come from other kernel threads */
+    uint64_t now_ms;         /* read when the poller is asked */
+    uint64_t due_ms;         /* no deadline comes sooner */
+    sigset_t outside;        /* for annotate_signals_hold */
 
     struct poller *poller;
     struct stack_pool *stacks;
@@ -81,18 +82,21 @@ struct scheduler {
     struct poller_source post; /* an eventfd: a message came */
     struct poller_source *named[POLLER_BATCH];
 
-    struct scheduler_group *group;      /* NULL: alone, one kernel thread */
-    struct scheduler *sibling;          /* the next member; guarded by the group */
-    atomic_uint_fast64_t *hungry;       /* the word of the group that has: */
-    uint64_t hungry_bit;                /* 0: takes no threads */
-    struct gift gift;                   /* filled by whoever took the bit away */
-    bool expecting;                     /* the bit was set, or a gift is on its way */
-    struct user_thread *closer;         /* waits for that gift */
-    size_t late;                        /* threads that ended before a wake-up came */
-    bool bound;                         /* for one thread only, and over with it */
-    bool resting;                       /* guarded by the group */
-    void *owner;                        /* the user's own */
+    struct scheduler_group *group; /* NULL: alone, one kernel thread */
+    struct scheduler *sibling;     /* the next member; guarded by the group */
+    atomic_uint_fast64_t *hungry;  /* the word of the group that has: */
+    uint64_t hungry_bit;           /* 0: takes no threads */
+    struct gift gift;              /* filled by whoever took the bit away */
+    bool gift_may_come;            /* the bit was set, or a gift is on its way */
+    struct user_thread *closer;    /* waits for that gift */
+    size_t zombies;                /* threads that ended before a wake-up came */
+    bool bound;                    /* for one thread only, and over with it */
+    bool resting;                  /* guarded by the group */
+    void *owner;                   /* the user's own */
 };
+
+/* Of all sleeps that belong to no class; see `sleeps`. */
+static const enum timeout_class SLEEP_CLASS = TIMEOUT_LINGER;
 
 /* ---- scheduler.c */
 

@@ -28,7 +28,7 @@ struct shard {
     /* Those of all shards, and on their way between two; borrowed. Their sum would miss one
      * that moves while it is taken. */
     atomic_uint *admitted;
-    struct offload *offload;                               /* borrowed */
+    struct offload *offload;     /* borrowed */
     struct scheduler *scheduler; /* owned, or borrowed from the group if shared */
     struct worker *worker;
     struct inbox *inbox; /* NULL in the first, which accepts */

@@ -279,22 +279,23 @@ static void send_home(struct stack *stack)
 
     do {
         stack->next = first;
-    } while (!atomic_compare_exchange_weak_explicit(&stack->pool->away, &first, stack,
-                                                    memory_order_release,
-                                                    memory_order_relaxed));
+    } while (!atomic_compare_exchange_weak_explicit(
+        &stack->pool->away, &first, stack, memory_order_release, memory_order_relaxed));
 }
 
 void stack_return(struct stack_pool *pool, struct stack *stack)
 {
     if (stack->pool == pool) {
         keep(pool, stack);
+        come_home(pool);
     } else {
         send_home(stack);
     }
 }
 
-size_t stack_pool_deepest(const struct stack_pool *pool)
+size_t stack_pool_deepest(struct stack_pool *pool)
 {
+    come_home(pool);
     return pool->deepest;
 }
 

@@ -44,7 +44,7 @@ struct stack *stack_take(struct stack_pool *pool);
 void stack_return(struct stack_pool *pool, struct stack *stack);
 
 /* The most bytes that were in use on any returned stack; 0 without STACK_CENSUS. */
-size_t stack_pool_deepest(const struct stack_pool *pool);
+size_t stack_pool_deepest(struct stack_pool *pool);
 
 /* Free stacks whose memory is kept, and those whose memory went back to the kernel. */
 size_t stack_pool_warm(const struct stack_pool *pool);

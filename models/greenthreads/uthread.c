@@ -30,6 +30,15 @@ struct crowd {
     pthread_cond_t changed;
     struct offload *offload; /* NULL until somebody calls */
     unsigned bound;          /* kernel threads of bound threads */
+    struct bound *over;      /* of them, those that are to be joined */
+};
+
+/* A kernel thread of one bound thread. */
+struct bound {
+    struct bound *next;
+    struct scheduler *scheduler;
+    struct crowd *crowd;
+    pthread_t thread;
 };
 
 struct uthread {
@@ -132,7 +141,8 @@ void uthread_yield(void)
 
 void uthread_sleep(uint64_t ms)
 {
-    uint64_t until = clock_now_ms() + ms;
+    uint64_t now = clock_now_ms();
+    uint64_t until = ms < UINT64_MAX - now ? now + ms : UINT64_MAX;
     enum park_result result;
 
     do {
@@ -159,15 +169,10 @@ int uthread_wait(int fd, enum uthread_direction direction, uint64_t deadline_ms)
         result = scheduler_await(&source, bits, TIMEOUT_NONE, deadline_ms);
     } while (result == PARK_WOKEN && (source.ready & bits) == 0);
     scheduler_remove(&source);
-    switch (result) {
-    case PARK_WOKEN:
-        return 0;
-    case PARK_EXPIRED:
-        return -ETIMEDOUT;
-    case PARK_FAILED:
-        break;
+    if (result == PARK_FAILED) {
+        return source.error;
     }
-    return -EPERM;
+    return (source.ready & bits) != 0 ? 0 : -ETIMEDOUT;
 }
 
 struct call {
@@ -228,36 +233,53 @@ static void *member_main(void *scheduler)
 
 static void *bound_main(void *argument)
 {
-    struct scheduler *scheduler = argument;
-    struct crowd *crowd;
+    struct bound *self = argument;
+    struct crowd *crowd = self->crowd;
 
-    (void)scheduler_run(scheduler);
-    crowd = scheduler_owner_of(scheduler);
-    scheduler_group_dismiss(scheduler);
+    (void)scheduler_run(self->scheduler);
+    scheduler_group_dismiss(self->scheduler);
     pthread_mutex_lock(&crowd->lock);
-    crowd->bound--;
+    self->next = crowd->over;
+    crowd->over = self;
     pthread_cond_signal(&crowd->changed);
     pthread_mutex_unlock(&crowd->lock);
     return NULL;
 }
 
-/* The scheduler has its thread; counted by the caller. */
-static int bound_start(struct scheduler *scheduler)
+/* Under the lock. Those that are over end without waiting for anybody. */
+static void bound_join(struct crowd *crowd)
 {
-    pthread_t thread;
-    int error = kernel_thread_start(&thread, bound_main, scheduler);
+    while (crowd->over != NULL) {
+        struct bound *bound = crowd->over;
 
-    if (error == 0) {
-        pthread_detach(thread);
+        crowd->over = bound->next;
+        crowd->bound--;
+        pthread_mutex_unlock(&crowd->lock);
+        pthread_join(bound->thread, NULL);
+        free(bound);
+        pthread_mutex_lock(&crowd->lock);
     }
-    return error;
 }
 
-static void bound_count(struct crowd *crowd, int change)
+/* Starts the kernel thread of a scheduler that has its thread already. */
+static int bound_start(struct crowd *crowd, struct scheduler *scheduler)
 {
+    struct bound *bound = malloc(sizeof(*bound));
+    int error = -ENOMEM;
+
+    if (bound == NULL) {
+        return error;
+    }
+    *bound = (struct bound){ .scheduler = scheduler, .crowd = crowd };
     pthread_mutex_lock(&crowd->lock);
-    crowd->bound += (unsigned)change;
+    bound_join(crowd);
+    error = kernel_thread_start(&bound->thread, bound_main, bound);
+    crowd->bound += error == 0;
     pthread_mutex_unlock(&crowd->lock);
+    if (error < 0) {
+        free(bound);
+    }
+    return error;
 }
 
 int uthread_create_bound(struct uthread **thread, void *(*run)(void *argument),
@@ -272,24 +294,19 @@ int uthread_create_bound(struct uthread **thread, void *(*run)(void *argument),
         return -ENOTSUP;
     }
     made = handle_make(run, argument);
-    if (made == NULL) {
-        return -ENOMEM;
-    }
-    scheduler = scheduler_group_add(crowd->group, 0);
+    scheduler = made == NULL ? NULL : scheduler_group_add(crowd->group, 0);
     if (scheduler == NULL) {
         goto failed;
     }
     scheduler_set_owner(scheduler, crowd);
-    bound_count(crowd, 1);
     error = scheduler_spawn(scheduler, thread_main, &made, sizeof(made));
     if (error == 0) {
-        error = bound_start(scheduler);
+        error = bound_start(crowd, scheduler);
     }
     if (error == 0) {
         *thread = made;
         return 0;
     }
-    bound_count(crowd, -1);
     scheduler_group_dismiss(scheduler);
 failed:
     free(made);
@@ -322,9 +339,8 @@ static int crowd_open(struct crowd *crowd, unsigned kernel_threads)
         return -errno;
     }
     for (unsigned i = 0; i < kernel_threads; i++) {
-        scheduler_set_owner(i == 0 ? crowd->first
-                                   : scheduler_group_member(crowd->group, i),
-                            crowd);
+        scheduler_set_owner(
+            i == 0 ? crowd->first : scheduler_group_member(crowd->group, i), crowd);
     }
     return scheduler_spawn(crowd->first, first_main, &crowd, sizeof(crowd));
 }
@@ -334,9 +350,9 @@ static int members_start(struct crowd *crowd, unsigned kernel_threads)
     int error = 0;
 
     while (error == 0 && crowd->started < kernel_threads - 1) {
-        error = kernel_thread_start(
-            &crowd->threads[crowd->started], member_main,
-            scheduler_group_member(crowd->group, crowd->started + 1));
+        error =
+            kernel_thread_start(&crowd->threads[crowd->started], member_main,
+                                scheduler_group_member(crowd->group, crowd->started + 1));
         crowd->started += error == 0;
     }
     if (error < 0) {
@@ -351,8 +367,10 @@ static void kernel_threads_wait(struct crowd *crowd)
         pthread_join(crowd->threads[i], NULL);
     }
     pthread_mutex_lock(&crowd->lock);
+    bound_join(crowd);
     while (crowd->bound > 0) {
         pthread_cond_wait(&crowd->changed, &crowd->lock);
+        bound_join(crowd);
     }
     pthread_mutex_unlock(&crowd->lock);
 }
@@ -362,6 +380,9 @@ int uthread_run(unsigned kernel_threads, void (*first)(void *argument), void *ar
     struct crowd crowd = { .run = first, .argument = argument };
     int error;
 
+    if (kernel_threads < 1 || kernel_threads > SCHEDULER_GROUP_MAX) {
+        return -EINVAL;
+    }
     (void)pthread_mutex_init(&crowd.lock, NULL);
     (void)pthread_cond_init(&crowd.changed, NULL);
     error = crowd_open(&crowd, kernel_threads);

@@ -17,9 +17,10 @@ struct uthread;
 /* Runs first(argument) and all that it creates, on the calling kernel thread and
  * kernel_threads - 1 of its own (at most SCHEDULER_GROUP_MAX in all). Returns when no user
  * thread is left: 0. -EDEADLK when all wait for each other: they never run again, and what
- * they held is not freed. -ENOMEM, -EAGAIN: could not start. Not for a user thread. */
-int uthread_run(unsigned kernel_threads, void (*first)(void *argument), void *argument)
-    MUST_CHECK;
+ * they held is not freed. -EINVAL: no such number; others: could not start. Not for a user
+ * thread. The first one stays on the calling kernel thread. */
+int uthread_run(unsigned kernel_threads, void (*first)(void *argument),
+                void *argument) MUST_CHECK;
 
 /* How many user threads of the caller's crowd moved between kernel threads so far. */
 uint64_t uthread_moves(void);
@@ -28,8 +29,8 @@ uint64_t uthread_moves(void);
 int uthread_create(struct uthread **thread, void *(*run)(void *argument),
                    void *argument) MUST_CHECK;
 
-/* The same on a kernel thread of its own, which it never leaves (1:1). -ENOTSUP in a crowd
- * that runs on one kernel thread only. */
+/* The same on a kernel thread of its own, which it never leaves (1:1), nor do those that it
+ * creates. -ENOTSUP in a crowd that runs on one kernel thread only. */
 int uthread_create_bound(struct uthread **thread, void *(*run)(void *argument),
                          void *argument) MUST_CHECK;
 
@@ -53,9 +54,10 @@ enum uthread_direction { UTHREAD_READ, UTHREAD_WRITE };
 
 /* Sleeps until the descriptor can be read or written without blocking, which an error or
  * the peer's end makes true too: 0. -ETIMEDOUT at deadline_ms of the monotonic clock
- * (UINT64_MAX: none). -EPERM for one that is never waited for, such as a regular file. */
-int uthread_wait(int fd, enum uthread_direction direction, uint64_t deadline_ms)
-    MUST_CHECK;
+ * (UINT64_MAX: none). -EPERM for one that is never waited for, such as a regular file;
+ * others: it cannot be watched. One thread at a time for each descriptor. */
+int uthread_wait(int fd, enum uthread_direction direction,
+                 uint64_t deadline_ms) MUST_CHECK;
 
 /* Sleeps until one of a few kernel threads has run it: for what would block. -ENOMEM. */
 int uthread_call(void (*run)(void *argument), void *argument) MUST_CHECK;

@@ -40,6 +40,14 @@ def where(address):
     return str(gdb.parse_and_eval(f"(void *){address}")).partition(" ")[2] or hex(address)
 
 
+def first_function(thread):
+    """What it was started with; for one of uthread_create that is behind a handle."""
+    run = int(thread["run"])
+    if thread["local"]:
+        run = int(thread["local"].cast(gdb.lookup_type("struct uthread").pointer())["run"])
+    return where(run)
+
+
 class InfoUthreads(gdb.Command):
     """The user threads of the scheduler of the selected kernel thread."""
 
@@ -52,7 +60,7 @@ class InfoUthreads(gdb.Command):
               f"{int(own['awaiting'])} wait for descriptors")
         for number, thread in enumerate(threads()):
             state = str(thread["state"]).removeprefix("THREAD_").lower()
-            print(f"{number:4}  {int(thread):#x}  {state:8}  {where(int(thread['run']))}")
+            print(f"{number:4}  {int(thread):#x}  {state:8}  {first_function(thread)}")
 
 
 class UthreadBacktrace(gdb.Command):

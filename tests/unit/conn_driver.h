@@ -33,7 +33,8 @@ struct script {
     size_t bytes_len;
 };
 
-static inline ssize_t script_recv(struct transport *transport, void *to, size_t room, bool wait)
+static inline ssize_t script_recv(struct transport *transport, void *to, size_t room,
+                                  bool wait)
 {
     struct script *script = (struct script *)transport;
     size_t n = script->input_len < room ? script->input_len : room;
@@ -63,7 +64,7 @@ static inline size_t script_take(struct script *script, size_t n)
 }
 
 static inline ssize_t script_sendv(struct transport *transport, const struct iovec *iov,
-                            int count, bool more)
+                                   int count, bool more)
 {
     struct script *script = (struct script *)transport;
     size_t n = 0;
@@ -82,7 +83,7 @@ static inline ssize_t script_sendv(struct transport *transport, const struct iov
 }
 
 static inline ssize_t script_sendfile(struct transport *transport, int fd, off_t offset,
-                               size_t count)
+                                      size_t count)
 {
     struct script *script = (struct script *)transport;
     size_t n;

@@ -76,6 +76,7 @@ UNIT_TESTS = \
 	tests/unit/test_timeout_queue \
 	tests/unit/test_transport_socket \
 	tests/unit/test_uthread \
+	tests/unit/test_uthread_group \
 	tests/unit/test_uthread_stress \
 	tests/unit/test_work
 
@@ -138,6 +139,10 @@ tests_unit_test_sync_LDADD = libgreenthreads.a $(LDADD)
 
 tests_unit_test_uthread_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/models/greenthreads
 tests_unit_test_uthread_LDADD = libgreenthreads.a $(LDADD)
+
+tests_unit_test_uthread_group_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/models/greenthreads
+tests_unit_test_uthread_group_LDADD = libgreenthreads.a $(LDADD)
+tests_unit_test_uthread_group_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=kernel_thread_start
 
 tests_unit_test_uthread_stress_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/models/greenthreads
 tests_unit_test_uthread_stress_LDADD = libgreenthreads.a $(LDADD)

@@ -356,48 +356,6 @@ static void test_call(void **state)
 
 /* ---- several kernel threads */
 
-/* Until the other kernel thread has asked for some, or for that long. */
-struct busy {
-    uint64_t until_ms;
-    uint64_t moves;
-};
-
-static void *computes(void *argument)
-{
-    const struct busy *busy = argument;
-
-    while (uthread_moves() == 0 && clock_now_ms() < busy->until_ms) {
-        uthread_yield();
-    }
-    return NULL;
-}
-
-static void keeps_all_busy(void *argument)
-{
-    struct uthread *threads[CROWD];
-    struct busy *busy = argument;
-
-    for (int i = 0; i < CROWD; i++) {
-        assert_int_equal(uthread_create(&threads[i], computes, busy), 0);
-    }
-    for (int i = 0; i < CROWD; i++) {
-        uthread_join(threads[i], NULL);
-    }
-    busy->moves = uthread_moves();
-}
-
-static void test_moves(void **state)
-{
-    struct busy busy = { .until_ms = clock_now_ms() + 20 };
-
-    (void)state;
-    run(1, keeps_all_busy, &busy);
-    assert_int_equal(busy.moves, 0);
-    busy.until_ms = clock_now_ms() + 30000;
-    run(2, keeps_all_busy, &busy);
-    assert_true(busy.moves > 0);
-}
-
 static void *stays(void *argument)
 {
     pid_t own = gettid();
@@ -495,7 +453,6 @@ int main(void)
         cmocka_unit_test(test_sleep),
         cmocka_unit_test(test_descriptors),
         cmocka_unit_test(test_call),
-        cmocka_unit_test(test_moves),
         cmocka_unit_test(test_bound),
         cmocka_unit_test(test_deadlock),
     };
