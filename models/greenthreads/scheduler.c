@@ -46,11 +46,6 @@ struct user_thread *scheduler_self(void)
     return running(scheduler_here());
 }
 
-bool scheduler_is_shared(void)
-{
-    return scheduler_here()->group != NULL;
-}
-
 size_t scheduler_threads(const struct scheduler *scheduler)
 {
     return scheduler->threads;
@@ -127,11 +122,35 @@ void thread_free(struct scheduler *scheduler, struct user_thread *thread)
 
 /* ---- the switch */
 
-/* The next of this turn, else the kernel thread's loop. */
+static bool deadline_passed(const struct scheduler *scheduler)
+{
+    return scheduler->due_ms != UINT64_MAX && scheduler->due_ms <= clock_now_ms();
+}
+
+/* Whether the poller is to be asked before the next turn. */
+static bool wants_events(const struct scheduler *scheduler)
+{
+    return scheduler->ready == 0 || scheduler->awaiting > 0 || scheduler->asked_to_look ||
+           scheduler->turns_unseen >= TURNS_UNSEEN_MAX ||
+           atomic_load_explicit(&scheduler->posted, memory_order_relaxed) ||
+           deadline_passed(scheduler);
+}
+
+static void turn_begin(struct scheduler *scheduler)
+{
+    scheduler->turn = scheduler->ready;
+    scheduler->turns_unseen++;
+}
+
+/* The next of this turn; of the next one, if nothing has to be done in between; else the
+ * kernel thread's loop. */
 static struct fiber *queue_next(struct scheduler *scheduler)
 {
     struct user_thread *thread = scheduler->first;
 
+    if (scheduler->turn == 0 && scheduler->group == NULL && !wants_events(scheduler)) {
+        turn_begin(scheduler);
+    }
     if (scheduler->turn == 0 || thread == NULL) {
         return &scheduler->main;
     }
@@ -411,24 +430,6 @@ void scheduler_wake(struct user_thread *thread)
 
 /* ---- the turn */
 
-static bool deadline_passed(const struct scheduler *scheduler)
-{
-    return scheduler->due_ms != UINT64_MAX && scheduler->due_ms <= clock_now_ms();
-}
-
-static bool wants_events(struct scheduler *scheduler)
-{
-    if (scheduler->ready > 0 && scheduler->awaiting == 0 && !scheduler->asked_to_look &&
-        !deadline_passed(scheduler) &&
-        !atomic_load_explicit(&scheduler->posted, memory_order_relaxed) &&
-        ++scheduler->turns_unseen < TURNS_UNSEEN_MAX) {
-        return false;
-    }
-    scheduler->turns_unseen = 0;
-    scheduler->asked_to_look = false;
-    return true;
-}
-
 static bool is_over(const struct scheduler *scheduler)
 {
     return scheduler->group != NULL ? group_over(scheduler) : scheduler->threads == 0;
@@ -444,7 +445,7 @@ int scheduler_run(struct scheduler *scheduler)
     scheduler->running = &scheduler->main;
     scheduler->now_ms = clock_now_ms();
     while (live && !is_over(scheduler)) {
-        scheduler->turn = scheduler->ready;
+        turn_begin(scheduler);
         if (scheduler->turn > 0) {
             switch_away(scheduler);
             if (scheduler->group != NULL) {
@@ -452,6 +453,8 @@ int scheduler_run(struct scheduler *scheduler)
             }
         }
         if (!is_over(scheduler) && wants_events(scheduler)) {
+            scheduler->turns_unseen = 0;
+            scheduler->asked_to_look = false;
             live = events_take(scheduler);
         }
     }

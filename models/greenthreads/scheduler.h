@@ -61,8 +61,6 @@ void scheduler_expect_no_more(struct scheduler *scheduler);
 
 /* Of the user thread that runs. */
 struct scheduler *scheduler_current(void);
-/* Whether user threads of its group run on other kernel threads at the same time. */
-bool scheduler_is_shared(void);
 struct user_thread *scheduler_self(void);
 
 /* Lets everyone who is ready run, and looks for new events, before the caller runs again.

@@ -1,5 +1,5 @@
-/* The inside of a scheduler and of a user thread, for the scheduler*.c files only: one for
- * the switch, one for what comes from outside, one for what passes between kernel threads.
+/* The inside of a scheduler and of a user thread, for the scheduler*.c files and sync.c only:
+ * the switch, what comes from outside, what passes between kernel threads, and locks.
  * It must never know a connection. */
 #ifndef TETRAD_SCHEDULER_STATE_H
 #define TETRAD_SCHEDULER_STATE_H

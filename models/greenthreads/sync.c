@@ -9,22 +9,37 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "scheduler_state.h"
+
 struct sync_waiter {
     struct sync_waiter *next;
     struct user_thread *thread;
     bool granted;
 };
 
-static void latch(struct sync_latch *guard)
+/* Whose user threads the caller's may meet: asked once for each operation, as it costs a
+ * call, and the same before and after a park. */
+static bool is_shared(const struct scheduler *here)
 {
-    if (scheduler_is_shared()) {
+    return here->group != NULL;
+}
+
+static struct user_thread *running(const struct scheduler *here)
+{
+    assert(here->running != &here->main);
+    return (struct user_thread *)here->running;
+}
+
+static void latch(struct sync_latch *guard, bool shared)
+{
+    if (shared) {
         (void)pthread_mutex_lock(&guard->mutex);
     }
 }
 
-static void unlatch(struct sync_latch *guard)
+static void unlatch(struct sync_latch *guard, bool shared)
 {
-    if (scheduler_is_shared()) {
+    if (shared) {
         (void)pthread_mutex_unlock(&guard->mutex);
     }
 }
@@ -78,58 +93,66 @@ static struct user_thread *queue_grant(struct sync_queue *queue)
 
 /* Parks until granted (true) or until deadline_ms. The latch is held before and after, and
  * open meanwhile. */
-static bool wait_granted(struct sync_waiter *self, struct sync_latch *guard,
+static bool wait_granted(struct sync_waiter *self, struct sync_latch *guard, bool shared,
                          uint64_t deadline_ms)
 {
     enum park_result result = PARK_WOKEN;
 
     while (!self->granted && result != PARK_EXPIRED) {
-        unlatch(guard);
+        unlatch(guard, shared);
         result = scheduler_park(TIMEOUT_NONE, deadline_ms);
-        latch(guard);
+        latch(guard, shared);
     }
     return self->granted;
 }
 
 void sync_lock(struct sync_mutex *mutex)
 {
-    struct sync_waiter self = { .thread = scheduler_self() };
+    const struct scheduler *here = scheduler_here();
+    struct user_thread *self = running(here);
+    bool shared = is_shared(here);
 
-    latch(&mutex->latch);
-    assert(mutex->owner != self.thread);
+    latch(&mutex->latch, shared);
+    assert(mutex->owner != self);
     if (mutex->owner == NULL) {
-        mutex->owner = self.thread;
+        mutex->owner = self;
     } else {
-        queue_append(&mutex->waiters, &self);
-        (void)wait_granted(&self, &mutex->latch, UINT64_MAX);
+        struct sync_waiter waiter = { .thread = self };
+
+        queue_append(&mutex->waiters, &waiter);
+        (void)wait_granted(&waiter, &mutex->latch, shared, UINT64_MAX);
     }
-    unlatch(&mutex->latch);
+    unlatch(&mutex->latch, shared);
 }
 
 void sync_unlock(struct sync_mutex *mutex)
 {
-    latch(&mutex->latch);
-    assert(mutex->owner == scheduler_self());
+    const struct scheduler *here = scheduler_here();
+    bool shared = is_shared(here);
+
+    latch(&mutex->latch, shared);
+    assert(mutex->owner == running(here));
     mutex->owner = queue_grant(&mutex->waiters);
-    unlatch(&mutex->latch);
+    unlatch(&mutex->latch, shared);
 }
 
 enum park_result sync_wait(struct sync_condition *condition, struct sync_mutex *mutex,
                            uint64_t deadline_ms)
 {
-    struct sync_waiter self = { .thread = scheduler_self() };
-    bool granted;
+    const struct scheduler *here = scheduler_here();
+    struct sync_waiter self = { .thread = running(here) };
+    bool shared = is_shared(here), granted;
 
-    latch(&condition->latch);
+    latch(&condition->latch, shared);
     queue_append(&condition->waiters, &self);
     if (mutex != NULL) {
         sync_unlock(mutex);
     }
-    granted = wait_granted(&self, &condition->latch, deadline_ms);
+    granted = wait_granted(&self, &condition->latch, shared, deadline_ms);
     if (!granted) {
         queue_remove(&condition->waiters, &self);
     }
-    unlatch(&condition->latch);
+    unlatch(&condition->latch, shared);
     if (mutex != NULL) {
         sync_lock(mutex);
     }
@@ -138,41 +161,49 @@ enum park_result sync_wait(struct sync_condition *condition, struct sync_mutex *
 
 void sync_signal(struct sync_condition *condition)
 {
-    latch(&condition->latch);
+    bool shared = is_shared(scheduler_here());
+
+    latch(&condition->latch, shared);
     (void)queue_grant(&condition->waiters);
-    unlatch(&condition->latch);
+    unlatch(&condition->latch, shared);
 }
 
 void sync_broadcast(struct sync_condition *condition)
 {
+    bool shared = is_shared(scheduler_here());
     struct user_thread *woken;
 
-    latch(&condition->latch);
+    latch(&condition->latch, shared);
     do {
         woken = queue_grant(&condition->waiters);
     } while (woken != NULL);
-    unlatch(&condition->latch);
+    unlatch(&condition->latch, shared);
 }
 
 void sync_acquire(struct sync_semaphore *semaphore)
 {
-    struct sync_waiter self = { .thread = scheduler_self() };
+    const struct scheduler *here = scheduler_here();
+    bool shared = is_shared(here);
 
-    latch(&semaphore->latch);
+    latch(&semaphore->latch, shared);
     if (semaphore->count > 0) {
         semaphore->count--;
     } else {
-        queue_append(&semaphore->waiters, &self);
-        (void)wait_granted(&self, &semaphore->latch, UINT64_MAX);
+        struct sync_waiter waiter = { .thread = running(here) };
+
+        queue_append(&semaphore->waiters, &waiter);
+        (void)wait_granted(&waiter, &semaphore->latch, shared, UINT64_MAX);
     }
-    unlatch(&semaphore->latch);
+    unlatch(&semaphore->latch, shared);
 }
 
 void sync_release(struct sync_semaphore *semaphore)
 {
-    latch(&semaphore->latch);
+    bool shared = is_shared(scheduler_here());
+
+    latch(&semaphore->latch, shared);
     if (queue_grant(&semaphore->waiters) == NULL) {
         semaphore->count++;
     }
-    unlatch(&semaphore->latch);
+    unlatch(&semaphore->latch, shared);
 }
