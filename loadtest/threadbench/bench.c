@@ -1,0 +1,7 @@
+/* The list of benchmarks. It must never know what one of them does. */
+#include "bench.h"
+
+const struct bench *const bench_table[] = {
+    &bench_message, &bench_yield, &bench_test1, &bench_io,     &bench_aqueue, &bench_crew,
+    &bench_create,  &bench_ctx,   &bench_pipe,  &bench_mktree, NULL,
+};
