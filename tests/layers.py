@@ -50,7 +50,10 @@ HIDDEN_FROM_CONN = re.compile(r"(http_\w+|site|file_\w+)\.h$")
 
 LIBRARY_OWNERS = {
     "llhttp.h": re.compile(r"server/http_parser\.c$"),
-    "uv.h": re.compile(r"models/eventloop/"),
+    "uv.h": re.compile(r"models/eventloop/|loadtest/threadbench/uv_loop\.c$"),
+    "pth.h": re.compile(r"loadtest/threadbench/rt_pth\.c$"),
+    "st.h": re.compile(r"loadtest/threadbench/rt_st\.c$"),
+    "nspr.h": re.compile(r"loadtest/threadbench/rt_nspr\.c$"),
     "liburing.h": re.compile(r"models/greenthreads/\w*uring\w*\.[ch]$"),
 }
 
@@ -184,8 +187,8 @@ def rule_library_has_no_program(tree):
 
 
 def rule_libraries_have_owners(tree):
-    """llhttp, libuv and liburing are each included in one place"""
-    for path in tree.sources("server", "models", "tests"):
+    """llhttp, libuv, liburing and each library of threads have one place that includes them"""
+    for path in tree.sources("server", "models", "tests", "loadtest"):
         for _, header in tree.includes(path):
             owner = LIBRARY_OWNERS.get(os.path.basename(header))
             if owner and not owner.match(tree.name(path)):
@@ -217,9 +220,22 @@ def rule_models_speak_no_http(tree):
                 yield f"{tree.name(path)}:{number}: {line.strip()}"
 
 
+def rule_benchmarks_know_no_runtime(tree):
+    """threadbench includes its own headers, and those of a model only in rt_*.c"""
+    own = {p.name for p in tree.sources("loadtest", suffixes=(".h",))}
+    of_models = {p.name for p in tree.sources("models", suffixes=(".h",))}
+    for path in tree.sources("loadtest"):
+        for kind, header in tree.includes(path):
+            core = (tree.root / "server" / header).exists() and header != "attributes.h"
+            model = header in of_models and not path.name.startswith("rt_")
+            stray = kind == '"' and header not in own | of_models | {"config.h", "attributes.h"}
+            if core or model or stray:
+                yield f"{tree.name(path)}: includes {header}"
+
+
 def rule_files_are_short(tree):
     """at most 500 lines in a file and 150 in a header of the program"""
-    for path in tree.sources("server", "models", "tests"):
+    for path in tree.sources("server", "models", "tests", "loadtest"):
         lines = len(path.read_text().splitlines())
         contract = path.suffix == ".h" and not tree.name(path).startswith("tests/")
         most = LINES_OF_HEADER if contract else LINES_OF_SOURCE
@@ -249,7 +265,7 @@ def functions(text):
 
 def rule_functions_are_short(tree):
     """at most 60 lines in a function"""
-    for path in tree.sources("server", "models", "tests", suffixes=(".c", ".h")):
+    for path in tree.sources("server", "models", "tests", "loadtest", suffixes=(".c", ".h")):
         for name, first, length in functions(path.read_text()):
             if length > LINES_OF_FUNCTION:
                 yield f"{tree.name(path)}:{first}: {name} has {length} lines"
@@ -257,7 +273,7 @@ def rule_functions_are_short(tree):
 
 def rule_files_say_their_purpose(tree):
     """every C file opens with a comment that says what it is for"""
-    for path in tree.sources("server", "models", "tests"):
+    for path in tree.sources("server", "models", "tests", "loadtest"):
         if not path.read_text().startswith("/* "):
             yield f"{tree.name(path)}: does not open with a comment"
 
@@ -372,6 +388,16 @@ RULES = [
             lambda t: append(t, "server/head_guard.c", "#include <llhttp.h>\n"),
             lambda t: append(t, "models/threads/threads.c", "#include <uv.h>\n"),
             lambda t: append(t, "server/conn.c", "#include <liburing.h>\n"),
+            lambda t: append(t, "loadtest/threadbench/pipes.c", "#include <uv.h>\n"),
+            lambda t: append(t, "loadtest/threadbench/rt_st.c", "#include <pth.h>\n"),
+        ],
+    ),
+    (
+        rule_benchmarks_know_no_runtime,
+        [
+            lambda t: append(t, "loadtest/threadbench/bench_pipe.c", '#include "scheduler.h"\n'),
+            lambda t: append(t, "loadtest/threadbench/rt_green.c", '#include "conn.h"\n'),
+            lambda t: append(t, "loadtest/threadbench/run.c", '#include "nowhere.h"\n'),
         ],
     ),
     (
@@ -395,6 +421,7 @@ RULES = [
         [
             lambda t: append(t, "server/clock.c", "\n" * (LINES_OF_SOURCE + 1)),
             lambda t: append(t, "server/clock.h", "\n" * (LINES_OF_HEADER + 1)),
+            lambda t: append(t, "loadtest/threadbench/rt.h", "\n" * LINES_OF_HEADER),
         ],
     ),
     (
@@ -409,7 +436,10 @@ RULES = [
     ),
     (
         rule_files_say_their_purpose,
-        [lambda t: append(t, "server/stray.c", "int stray;\n")],
+        [
+            lambda t: append(t, "server/stray.c", "int stray;\n"),
+            lambda t: append(t, "loadtest/threadbench/stray.c", "int stray;\n"),
+        ],
     ),
     (
         rule_tests_do_not_sleep,
@@ -427,9 +457,10 @@ def finds(rule, violate, root, build):
     """True if the rule finds, in a copy, what violate puts into it, and found nothing before."""
     with tempfile.TemporaryDirectory(prefix="tetrad-layers-") as place:
         copy = Path(place)
-        for folder in ("server", "models", "tests"):
+        for folder in ("server", "models", "tests", "loadtest"):
             shutil.copytree(root / folder, copy / folder,
-                            ignore=shutil.ignore_patterns("*.o", "*.log", "*.trs", "__pycache__"))
+                            ignore=shutil.ignore_patterns("*.o", "*.log", "*.trs", "__pycache__",
+                                                          "results"))
         copied_build = None
         if build:
             copied_build = copy / "build"

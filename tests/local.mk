@@ -20,7 +20,7 @@ AM_TESTS_ENVIRONMENT = \
 
 .PHONY: check-unit check-layers check-behaviour check-all
 check-unit:
-	$(MAKE) check TESTS='$(UNIT_TESTS) $(FUZZ_REPLAYS)'
+	$(MAKE) check TESTS='$(UNIT_TESTS) $(FUZZ_REPLAYS) $(THREADBENCH_TESTS) $(THREADBENCH_CHECKS)'
 
 check-layers: libtetrad.a
 	@TETRAD_SOURCE='$(abs_top_srcdir)' TETRAD_BUILD='$(abs_top_builddir)' NM='$(NM)' \

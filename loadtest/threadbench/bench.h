@@ -10,7 +10,7 @@
 #include "answer.h"
 #include "rt.h"
 
-enum { METRICS_MAX = 8, LOADED_MAX = 80 };
+enum { METRICS_MAX = 10, LOADED_MAX = 80 };
 
 /* Of every benchmark; each names those that it takes. */
 struct params {
@@ -20,6 +20,10 @@ struct params {
     uint64_t count, creators, live;
     uint64_t size, rounds;
     uint64_t mode, trips, block;
+    uint64_t handles, over, batch, limit, seconds;
+    uint64_t active, writes, turns;
+    uint64_t groups, members, loops;
+    uint64_t messengers, work;
     uint64_t seed;
     const char *dir, *string;
 };
@@ -28,6 +32,7 @@ struct params {
 struct word {
     const char *text; /* NULL ends a list */
     uint64_t value;
+    char letter; /* an option of the published program that means it, or 0 */
 };
 
 struct argument {
@@ -61,6 +66,7 @@ struct outcome {
     bool complete; /* the run came to its end, with a right answer or a wrong one */
     struct answer answer;
     char loaded[LOADED_MAX];
+    char absent[ANSWER_TEXT_MAX]; /* why it cannot be had here; then there is no answer */
     uint64_t kernel_threads;
     uint64_t peak_kib;
     double create_s, real_s;
@@ -78,6 +84,16 @@ static inline char *outcome_text(const struct outcome *outcome)
 
 struct run;
 
+/* What a row measures: a runtime, or a way of its own to do a benchmark's work. */
+struct way {
+    const char *name;    /* NULL ends a list */
+    const struct rt *rt; /* starts it, shares its memory, keeps its account */
+    /* As the first thread of the runtime: computes, checks, fills the outcome. */
+    void (*run)(struct run *run);
+    void (*loaded)(char *text, size_t size); /* NULL: the runtime's */
+    const void *detail;                      /* the benchmark's own */
+};
+
 struct bench {
     const char *name;
     const char *help;
@@ -91,8 +107,11 @@ struct bench {
     size_t text_max; /* of what it has to say in words */
     /* What else is wrong with the parameters; NULL: nothing. */
     const char *(*refuse)(const struct params *params);
-    /* As the first thread of the runtime: computes, checks, fills the outcome. */
-    void (*run)(struct run *run);
+    /* 1 + the number of the metric that orders runs, where they all take as long; more of it
+     * is better. 0: their time orders them. */
+    size_t ranked;
+    void (*run)(struct run *run); /* on every runtime */
+    const struct way *ways;       /* more rows; NULL: none */
     /* Prints as the published program did; NULL: it is not one. */
     void (*layout)(const struct params *params, const struct outcome *outcome);
     bool always_layout; /* the name is the published program's */
@@ -101,7 +120,8 @@ struct bench {
 };
 
 extern const struct bench bench_message, bench_yield, bench_test1, bench_io, bench_aqueue,
-    bench_crew, bench_create, bench_ctx, bench_pipe, bench_mktree;
+    bench_crew, bench_create, bench_ctx, bench_pipe, bench_pipes, bench_hack, bench_wake,
+    bench_mktree;
 
 /* NULL ends it. */
 extern const struct bench *const bench_table[];

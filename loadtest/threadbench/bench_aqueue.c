@@ -213,15 +213,15 @@ static void aqueue_layout(const struct params *params, const struct outcome *out
 }
 
 static const struct word signal_words[] = {
-    { "always", SIGNAL_ALWAYS },
-    { "empty", SIGNAL_EMPTY },
-    { NULL, 0 },
+    { .text = "always", .value = SIGNAL_ALWAYS },
+    { .text = "empty", .value = SIGNAL_EMPTY },
+    { .text = NULL },
 };
 
 static const struct word alloc_words[] = {
-    { "node", ALLOC_NODE },
-    { "ring", ALLOC_RING },
-    { NULL, 0 },
+    { .text = "node", .value = ALLOC_NODE },
+    { .text = "ring", .value = ALLOC_RING },
+    { .text = NULL },
 };
 
 static const struct argument aqueue_arguments[] = {

@@ -3,7 +3,7 @@
  * is measured before and subtracted. It must never know the runtime. */
 #include <inttypes.h>
 
-#include "run.h"
+#include "uv_loop.h"
 
 enum { ALONE_MAX = 10000 };
 
@@ -12,6 +12,8 @@ struct ring {
     uint32_t *arrays;
     size_t words; /* of each array */
     uint64_t *sums;
+    struct loop *loop; /* of the event form */
+    uint64_t hops_left;
 };
 
 static uint64_t array_sum(const struct ring *ring, size_t number)
@@ -107,6 +109,44 @@ static void ctx_check(struct run *run)
     answer_say(answer, "token %" PRIu64, token);
 }
 
+static void station_called(struct run *run, size_t number)
+{
+    struct ring *ring = run->data;
+    size_t next = number + 1 < run->params->threads ? number + 1 : 0;
+    uint64_t token;
+
+    run_must(run, "a read of a pipe",
+             rt_read_all(run->rt, &ring->pipes[number][0], &token, sizeof(token)));
+    ring->sums[number] += array_sum(ring, number);
+    token++;
+    run_must(run, "a write to a pipe",
+             rt_write_all(run->rt, &ring->pipes[next][1], &token, sizeof(token)));
+    if (--ring->hops_left == 0) {
+        loop_end(ring->loop);
+    }
+}
+
+static void stations_lead(struct run *run)
+{
+    token_put(run);
+    loop_run(((struct ring *)run->data)->loop);
+}
+
+static void ctx_run_race(struct run *run, const struct race *race)
+{
+    struct outcome *outcome = run->outcome;
+    double hops = (double)run->params->threads * (double)run->params->rounds;
+    double alone;
+
+    alone = alone_ns(run);
+    run_race(run, race);
+    ctx_check(run);
+    outcome->metrics[0] = (outcome->real_s * 1e9 / hops - alone) / 1e3;
+    outcome->metrics[1] = outcome->real_s * 1e6 / hops;
+    outcome->metrics[2] = alone / 1e3;
+    outcome->metrics[3] = (double)run_switches(run) / hops;
+}
+
 static void ctx_run(struct run *run)
 {
     struct race race = {
@@ -114,19 +154,32 @@ static void ctx_run(struct run *run)
         .body = ctx_body,
         .lead = token_put,
     };
-    struct outcome *outcome = run->outcome;
-    double hops = (double)run->params->threads * (double)run->params->rounds;
-    double alone;
 
     ring_make(run);
-    alone = alone_ns(run);
-    run_race(run, &race);
-    ctx_check(run);
-    outcome->metrics[0] = (outcome->real_s * 1e9 / hops - alone) / 1e3;
-    outcome->metrics[1] = outcome->real_s * 1e6 / hops;
-    outcome->metrics[2] = alone / 1e3;
-    outcome->metrics[3] = (double)run_switches(run) / hops;
+    ctx_run_race(run, &race);
 }
+
+static void ctx_uv_run(struct run *run)
+{
+    static const struct race race = { .threads = 0, .lead = stations_lead };
+    size_t threads = run->params->threads;
+    struct ring *ring;
+
+    ring_make(run);
+    ring = run->data;
+    ring->hops_left = threads * run->params->rounds;
+    ring->loop = loop_open(run, threads, station_called);
+    for (size_t i = 0; i < threads; i++) {
+        loop_add_watch(ring->loop, i, ring->pipes[i][0].fd, RT_READ);
+    }
+    ctx_run_race(run, &race);
+    loop_close(ring->loop);
+}
+
+static const struct way ctx_ways[] = {
+    { .name = "uv", .rt = &rt_pthread, .run = ctx_uv_run, .loaded = loop_loaded },
+    { .name = NULL },
+};
 
 static const struct argument ctx_arguments[] = {
     { .name = "threads",
@@ -166,4 +219,5 @@ const struct bench bench_ctx = {
     .positionals = ctx_positionals,
     .metrics = ctx_metrics,
     .run = ctx_run,
+    .ways = ctx_ways,
 };

@@ -3,7 +3,8 @@
  * so it is the same on all of them. It must never know which runtime that is. */
 #include <stdio.h>
 
-#include "run.h"
+#include "uv_loop.h"
+#include "message.h"
 
 /* A capacity, or one of these. */
 enum { MAILBOX_RENDEZVOUS = 0, MAILBOX_SLOT = 1 };
@@ -18,21 +19,36 @@ struct mailbox {
 
 struct chain {
     uint64_t sum;
+    struct loop *loop; /* of the event form */
+    uint64_t fed, crossed;
     struct mailbox boxes[];
 };
+
+static void box_fill(struct mailbox *box, uint32_t value)
+{
+    uint64_t at = box->first + box->count;
+
+    box->ring[at < box->capacity ? at : at - box->capacity] = value;
+    box->count++;
+}
+
+static uint32_t box_empty(struct mailbox *box)
+{
+    uint32_t value = box->ring[box->first];
+
+    box->first = box->first + 1 < box->capacity ? box->first + 1 : 0;
+    box->count--;
+    return value;
+}
 
 /* Waits for room. */
 static void mailbox_put(const struct rt *rt, struct mailbox *box, uint32_t value)
 {
-    uint64_t at;
-
     rt->lock(&box->mutex);
     while (box->count == box->capacity) {
         rt->wait(&box->taken, &box->mutex);
     }
-    at = box->first + box->count;
-    box->ring[at < box->capacity ? at : at - box->capacity] = value;
-    box->count++;
+    box_fill(box, value);
     rt->signal(&box->filled);
     rt->unlock(&box->mutex);
 }
@@ -45,9 +61,7 @@ static uint32_t mailbox_take_locked(const struct rt *rt, struct mailbox *box)
     while (box->count == 0) {
         rt->wait(&box->filled, &box->mutex);
     }
-    value = box->ring[box->first];
-    box->first = box->first + 1 < box->capacity ? box->first + 1 : 0;
-    box->count--;
+    value = box_empty(box);
     rt->signal(&box->taken);
     return value;
 }
@@ -158,6 +172,19 @@ static void chain_make(struct run *run)
     run->data = chain;
 }
 
+static void message_conclude(struct run *run, uint64_t sum)
+{
+    const struct params *params = run->params;
+    double hops = (double)params->threads * (double)params->messages;
+    struct outcome *outcome = run->outcome;
+
+    answer_expect(&outcome->answer, "the sum", sum, params->threads * params->messages);
+    answer_say(&outcome->answer, "%llu", (unsigned long long)sum);
+    outcome->metrics[0] = outcome->real_s * 1e9 / hops;
+    outcome->metrics[1] = (double)run_switches(run) / hops;
+    outcome->metrics[2] = run_ratio((double)params->messages, outcome->real_s);
+}
+
 static void message_run(struct run *run)
 {
     const struct params *params = run->params;
@@ -167,19 +194,95 @@ static void message_run(struct run *run)
         .body = meet ? pass_by_meeting : pass_by_mailbox,
         .lead = feed,
     };
-    struct outcome *outcome = run->outcome;
-    double hops = (double)params->threads * (double)params->messages;
-    uint64_t sum;
 
     chain_make(run);
     run_race(run, &race);
-    sum = ((struct chain *)run->data)->sum;
-    answer_expect(&outcome->answer, "the sum", sum, params->threads * params->messages);
-    answer_say(&outcome->answer, "%llu", (unsigned long long)sum);
-    outcome->metrics[0] = outcome->real_s * 1e9 / hops;
-    outcome->metrics[1] = (double)run_switches(run) / hops;
-    outcome->metrics[2] = run_ratio((double)params->messages, outcome->real_s);
+    message_conclude(run, ((struct chain *)run->data)->sum);
 }
+
+/* The same chain as callbacks of one thread: a stage that is due takes what it has as long
+ * as the next has room, and posts whoever can go on. */
+static bool box_has_room(const struct mailbox *box)
+{
+    return box->count < box->capacity;
+}
+
+/* With a rendezvous the next message enters when the last one has crossed the chain. */
+static void stages_feed(struct run *run)
+{
+    struct chain *chain = run->data;
+    bool meet = run->params->mailbox == MAILBOX_RENDEZVOUS;
+
+    while (chain->fed < run->params->messages && box_has_room(&chain->boxes[0]) &&
+           (!meet || chain->fed == chain->crossed)) {
+        box_fill(&chain->boxes[0], 0);
+        chain->fed++;
+        loop_post(chain->loop, 0);
+    }
+}
+
+static void stage_called(struct run *run, size_t number)
+{
+    struct chain *chain = run->data;
+    struct mailbox *own = &chain->boxes[number];
+    bool last = number + 1 == run->params->threads;
+
+    while (own->count > 0 && (last || box_has_room(own + 1))) {
+        uint32_t value = box_empty(own) + 1;
+
+        if (last) {
+            chain->sum += value;
+            chain->crossed++;
+        } else {
+            box_fill(own + 1, value);
+            loop_post(chain->loop, number + 1);
+        }
+        if (number > 0) {
+            loop_post(chain->loop, number - 1);
+        }
+        if (number == 0 || last) {
+            stages_feed(run);
+        }
+    }
+    if (chain->crossed == run->params->messages) {
+        loop_end(chain->loop);
+    }
+}
+
+static void stages_lead(struct run *run)
+{
+    struct chain *chain = run->data;
+
+    stages_feed(run);
+    loop_run(chain->loop);
+}
+
+static void message_uv_run(struct run *run)
+{
+    static const struct race race = { .threads = 0, .lead = stages_lead };
+    struct chain *chain;
+
+    chain_make(run);
+    chain = run->data;
+    chain->loop = loop_open(run, run->params->threads, stage_called);
+    for (size_t i = 0; i < run->params->threads; i++) {
+        loop_add_post(chain->loop, i);
+    }
+    run_race(run, &race);
+    loop_close(chain->loop);
+    message_conclude(run, chain->sum);
+}
+
+static void message_erlang_run(struct run *run)
+{
+    message_conclude(run, message_erlang(run));
+}
+
+static const struct way message_ways[] = {
+    { .name = "uv", .rt = &rt_pthread, .run = message_uv_run, .loaded = loop_loaded },
+    { .name = "erlang", .rt = &rt_pthread, .run = message_erlang_run },
+    { .name = NULL },
+};
 
 static void message_layout(const struct params *params, const struct outcome *outcome)
 {
@@ -188,10 +291,10 @@ static void message_layout(const struct params *params, const struct outcome *ou
 }
 
 static const struct word mailbox_words[] = {
-    { "rendezvous", MAILBOX_RENDEZVOUS },
-    { "slot", MAILBOX_SLOT },
-    { "unbounded", UINT64_MAX },
-    { NULL, 0 },
+    { .text = "rendezvous", .value = MAILBOX_RENDEZVOUS },
+    { .text = "slot", .value = MAILBOX_SLOT },
+    { .text = "unbounded", .value = UINT64_MAX },
+    { .text = NULL },
 };
 
 static const struct argument message_arguments[] = {
@@ -244,5 +347,6 @@ const struct bench bench_message = {
     .metrics = message_metrics,
     .refuse = message_refuse,
     .run = message_run,
+    .ways = message_ways,
     .layout = message_layout,
 };

@@ -1,9 +1,12 @@
 /* Two threads and pipes: one number to and fro, or a flood of blocks one way. It must
  * never know the runtime. */
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 
-#include "run.h"
+#include <fcntl.h>
+
+#include "uv_loop.h"
 
 enum { PIPE_BOUNCE, PIPE_FLOOD };
 
@@ -11,6 +14,10 @@ struct pipes {
     struct rt_descriptor there[2], back[2];
     char *blocks[2];   /* a block of each thread */
     uint64_t answered; /* right answers, or right blocks */
+
+    struct loop *loop; /* of the event form */
+    uint64_t blocks_done[2];
+    size_t block_used[2]; /* bytes of the block under way */
 };
 
 static void bounce(struct run *run, size_t number)
@@ -100,16 +107,78 @@ static void pipe_check(struct run *run)
     }
 }
 
-static void pipe_run(struct run *run)
+/* Side 0 began, and adds nothing. */
+static void bounce_called(struct run *run, size_t side)
+{
+    struct pipes *pipes = run->data;
+    struct rt_descriptor *from = side == 0 ? &pipes->back[0] : &pipes->there[0];
+    struct rt_descriptor *to = side == 0 ? &pipes->there[1] : &pipes->back[1];
+    uint32_t value;
+
+    run_must(run, "a read of a pipe", rt_read_all(run->rt, from, &value, sizeof(value)));
+    if (side == 1) {
+        value++;
+    } else {
+        pipes->answered += value == ++pipes->blocks_done[0];
+        if (pipes->blocks_done[0] == run->params->trips) {
+            loop_end(pipes->loop);
+            return;
+        }
+    }
+    run_must(run, "a write to a pipe", rt_write_all(run->rt, to, &value, sizeof(value)));
+}
+
+/* Moves as much of one block as goes at once. */
+static void flood_called(struct run *run, size_t side)
+{
+    struct pipes *pipes = run->data;
+    char *block = pipes->blocks[side];
+    uint64_t *number = (uint64_t *)(void *)block;
+    size_t used = pipes->block_used[side], left = run->params->block - used;
+    ssize_t count;
+
+    if (side == 0 && used == 0) {
+        *number = pipes->blocks_done[0];
+    }
+    count = side == 0 ? run->rt->write(&pipes->there[1], block + used, left)
+                      : run->rt->read(&pipes->there[0], block + used, left);
+    if (count == -EAGAIN) {
+        return;
+    }
+    run_must(run, "a pipe", (int)count);
+    pipes->block_used[side] += (size_t)count;
+    if (pipes->block_used[side] < run->params->block) {
+        return;
+    }
+    pipes->block_used[side] = 0;
+    if (side == 1) {
+        pipes->answered += *number == pipes->blocks_done[1];
+    }
+    if (++pipes->blocks_done[side] == run->params->trips) {
+        loop_drop(pipes->loop, side);
+    }
+}
+
+static void sides_lead(struct run *run)
+{
+    struct pipes *pipes = run->data;
+    uint32_t value = 0;
+
+    if (run->params->mode == PIPE_BOUNCE) {
+        run_must(run, "a write to a pipe",
+                 rt_write_all(run->rt, &pipes->there[1], &value, sizeof(value)));
+    }
+    loop_run(pipes->loop);
+}
+
+static void pipe_run_race(struct run *run, const struct race *race)
 {
     const struct params *params = run->params;
     bool flooding = params->mode == PIPE_FLOOD;
-    struct race race = { .threads = 2, .body = flooding ? flood : bounce };
     struct outcome *outcome = run->outcome;
     double trips = (double)params->trips;
 
-    pipes_make(run);
-    run_race(run, &race);
+    run_race(run, race);
     pipe_check(run);
     outcome->metrics[0] = flooding ? NAN : outcome->real_s * 1e6 / trips;
     outcome->metrics[1] =
@@ -117,10 +186,47 @@ static void pipe_run(struct run *run)
     outcome->metrics[2] = (double)run_switches(run) / trips;
 }
 
+static void pipe_run(struct run *run)
+{
+    struct race race = {
+        .threads = 2,
+        .body = run->params->mode == PIPE_FLOOD ? flood : bounce,
+    };
+
+    pipes_make(run);
+    pipe_run_race(run, &race);
+}
+
+static void pipe_uv_run(struct run *run)
+{
+    static const struct race race = { .threads = 0, .lead = sides_lead };
+    bool flooding = run->params->mode == PIPE_FLOOD;
+    struct rt_descriptor *first;
+    struct pipes *pipes;
+
+    pipes_make(run);
+    pipes = run->data;
+    first = flooding ? &pipes->there[1] : &pipes->back[0];
+    pipes->loop = loop_open(run, 2, flooding ? flood_called : bounce_called);
+    for (int i = 0; i < 2; i++) {
+        run_must(run, "a pipe",
+                 fcntl(pipes->there[i].fd, F_SETFL, O_NONBLOCK) < 0 ? -errno : 0);
+    }
+    loop_add_watch(pipes->loop, 0, first->fd, flooding ? RT_WRITE : RT_READ);
+    loop_add_watch(pipes->loop, 1, pipes->there[0].fd, RT_READ);
+    pipe_run_race(run, &race);
+    loop_close(pipes->loop);
+}
+
+static const struct way pipe_ways[] = {
+    { .name = "uv", .rt = &rt_pthread, .run = pipe_uv_run, .loaded = loop_loaded },
+    { .name = NULL },
+};
+
 static const struct word mode_words[] = {
-    { "bounce", PIPE_BOUNCE },
-    { "flood", PIPE_FLOOD },
-    { NULL, 0 },
+    { .text = "bounce", .value = PIPE_BOUNCE },
+    { .text = "flood", .value = PIPE_FLOOD },
+    { .text = NULL },
 };
 
 static const struct argument pipe_arguments[] = {
@@ -161,4 +267,5 @@ const struct bench bench_pipe = {
     .positionals = pipe_positionals,
     .metrics = pipe_metrics,
     .run = pipe_run,
+    .ways = pipe_ways,
 };

@@ -209,7 +209,9 @@ static void yield_layout(const struct params *params, const struct outcome *outc
     }
 }
 
-static const struct word disk_words[] = { { "i", 1 }, { "none", 0 }, { NULL, 0 } };
+static const struct word disk_words[] = { { .text = "i", .value = 1 },
+                                          { .text = "none", .value = 0 },
+                                          { .text = NULL } };
 
 /* The published program takes all of them, the disk form all but the first, and `yield`
  * the last two. */

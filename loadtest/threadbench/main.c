@@ -13,7 +13,7 @@ enum { STATUS_FAILED = 1, STATUS_USAGE = 2, STATUS_INTERRUPTED = 130 };
 
 static int status_of(const struct measured *measured)
 {
-    for (size_t rt = 0; rt < measured->plan->rts_count; rt++) {
+    for (size_t rt = 0; rt < measured->plan->rows_count; rt++) {
         size_t run = measure_median(measured, rt);
 
         if (measure_outcome(measured, rt, run)->answer.wrong) {

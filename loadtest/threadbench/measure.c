@@ -6,12 +6,14 @@
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -44,25 +46,40 @@ static void cpus_keep(uint64_t count)
     (void)sched_setaffinity(0, sizeof(kept), &kept);
 }
 
+/* Pipes by the thousand. Not all may be allowed: then a benchmark says which it lacks. */
+static void descriptors_allow(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        limit.rlim_cur = limit.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
 static void first_thread(struct rt_world *world, void *argument)
 {
     struct run *run = argument;
 
     run->world = world;
-    run->rt->loaded(run->outcome->loaded, sizeof(run->outcome->loaded));
-    ((const struct bench *)run->data)->run(run);
+    if (run->way->loaded != NULL) {
+        run->way->loaded(run->outcome->loaded, sizeof(run->outcome->loaded));
+    } else {
+        run->rt->loaded(run->outcome->loaded, sizeof(run->outcome->loaded));
+    }
+    run->way->run(run);
     run->outcome->complete = true;
 }
 
-static _Noreturn void child_main(const struct plan *plan, const struct rt *rt,
+static _Noreturn void child_main(const struct plan *plan, const struct way *way,
                                  struct outcome *outcome, pid_t parent,
                                  const sigset_t *before)
 {
     struct run run = {
-        .rt = rt,
+        .rt = way->rt,
+        .way = way,
         .params = &plan->params,
         .outcome = outcome,
-        .data = (void *)plan->bench, /* until the benchmark sets its own */
     };
     int error;
 
@@ -74,7 +91,8 @@ static _Noreturn void child_main(const struct plan *plan, const struct rt *rt,
     }
     (void)sigprocmask(SIG_SETMASK, before, NULL);
     cpus_keep(plan->cpus);
-    error = rt->start(first_thread, &run);
+    descriptors_allow();
+    error = way->rt->start(first_thread, &run);
     if (error < 0) {
         answer_wrong(&outcome->answer, "the runtime: %s", strerror(-error));
     }
@@ -92,7 +110,8 @@ static void signals_of_parent(sigset_t *set)
 
 static void status_explain(struct outcome *outcome, int status)
 {
-    if (outcome->answer.wrong || (outcome->complete && status == 0)) {
+    if (outcome->answer.wrong || outcome->absent[0] != '\0' ||
+        (outcome->complete && status == 0)) {
         return;
     }
     if (WIFSIGNALED(status)) {
@@ -146,11 +165,15 @@ static int child_await(pid_t child, const struct plan *plan, struct outcome *out
     return error;
 }
 
-static int measure_one(const struct plan *plan, const struct rt *rt,
+static int measure_one(const struct plan *plan, const struct way *way,
                        struct outcome *outcome, const sigset_t *before)
 {
     pid_t parent = getpid(), child;
 
+    if (way->rt->absent != NULL) {
+        (void)snprintf(outcome->absent, sizeof(outcome->absent), "%s", way->rt->absent);
+        return 0;
+    }
     (void)fflush(NULL); /* else the child would write it once more */
     child = fork();
     if (child < 0) {
@@ -158,7 +181,7 @@ static int measure_one(const struct plan *plan, const struct rt *rt,
         return 0;
     }
     if (child == 0) {
-        child_main(plan, rt, outcome, parent, before);
+        child_main(plan, way, outcome, parent, before);
     }
     (void)setpgid(child, child); /* whoever of the two comes first */
     return child_await(child, plan, outcome);
@@ -189,7 +212,7 @@ int measure_all(struct measured *measured, const struct plan *plan)
 
     *measured = (struct measured){
         .plan = plan,
-        .outcomes = calloc(plan->rts_count * plan->runs, sizeof(struct outcome *)),
+        .outcomes = calloc(plan->rows_count * plan->runs, sizeof(struct outcome *)),
         .outcome_bytes = sizeof(struct outcome) +
                          rows_of(plan) * sizeof(struct thread_row) +
                          plan->bench->text_max,
@@ -200,10 +223,10 @@ int measure_all(struct measured *measured, const struct plan *plan)
     signals_of_parent(&blocked);
     (void)sigprocmask(SIG_BLOCK, &blocked, &before);
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
-    for (size_t i = 0; i < plan->rts_count * plan->runs; i++) {
+    for (size_t i = 0; i < plan->rows_count * plan->runs; i++) {
         /* Each round begins with another runtime, so that none is always the first. */
-        size_t run = i / plan->rts_count;
-        size_t rt = (i + run) % plan->rts_count;
+        size_t run = i / plan->rows_count;
+        size_t rt = (i + run) % plan->rows_count;
         struct outcome *outcome = outcome_make(measured);
         int error;
 
@@ -211,7 +234,7 @@ int measure_all(struct measured *measured, const struct plan *plan)
             return -ENOMEM;
         }
         measured->outcomes[rt * plan->runs + run] = outcome;
-        error = measure_one(plan, plan->rts[rt], outcome, &before);
+        error = measure_one(plan, &plan->rows[rt], outcome, &before);
         if (error < 0) {
             return error;
         }
@@ -221,7 +244,7 @@ int measure_all(struct measured *measured, const struct plan *plan)
 
 void measure_free(struct measured *measured)
 {
-    for (size_t i = 0; i < measured->plan->rts_count * measured->plan->runs; i++) {
+    for (size_t i = 0; i < measured->plan->rows_count * measured->plan->runs; i++) {
         if (measured->outcomes != NULL && measured->outcomes[i] != NULL) {
             (void)munmap(measured->outcomes[i], measured->outcome_bytes);
         }
@@ -235,14 +258,21 @@ const struct outcome *measure_outcome(const struct measured *measured, size_t rt
     return measured->outcomes[rt * measured->plan->runs + run];
 }
 
-/* How many runs were faster; of two equal ones, the earlier is. */
+/* Runs are ordered by it; less is better. */
+static double cost_of(const struct bench *bench, const struct outcome *outcome)
+{
+    return bench->ranked > 0 ? -outcome->metrics[bench->ranked - 1] : outcome->real_s;
+}
+
+/* How many runs were better; of two equal ones, the earlier is. */
 static size_t faster_runs(const struct measured *measured, size_t rt, size_t run)
 {
-    double own = measure_outcome(measured, rt, run)->real_s;
+    const struct bench *bench = measured->plan->bench;
+    double own = cost_of(bench, measure_outcome(measured, rt, run));
     size_t faster = 0;
 
     for (size_t i = 0; i < measured->plan->runs; i++) {
-        double other = measure_outcome(measured, rt, i)->real_s;
+        double other = cost_of(bench, measure_outcome(measured, rt, i));
 
         faster += other < own || (other == own && i < run);
     }

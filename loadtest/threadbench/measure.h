@@ -7,7 +7,7 @@
 
 struct measured {
     const struct plan *plan;   /* borrowed */
-    struct outcome **outcomes; /* plan->rts_count x plan->runs */
+    struct outcome **outcomes; /* plan->rows_count x plan->runs */
     size_t outcome_bytes;
 };
 

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct word cpus_words[] = { { "all", 0 }, { NULL, 0 } };
+static const struct word cpus_words[] = { { .text = "all", .value = 0 },
+                                          { .text = NULL } };
 
 /* Offsets in struct plan. */
 static const struct argument plan_arguments[] = {
@@ -105,38 +106,56 @@ static const struct argument *letter_find(const struct argument *list, char lett
     return NULL;
 }
 
-static bool rt_add(struct plan *plan, const char *name, size_t length, char *error)
+/* All rows that the benchmark can have: every runtime, then its own ways. */
+static size_t rows_of(const struct bench *bench, struct way rows[PLAN_ROWS_MAX])
 {
-    for (size_t i = 0; rt_table[i] != NULL; i++) {
-        if (strlen(rt_table[i]->name) != length ||
-            strncmp(rt_table[i]->name, name, length) != 0) {
+    size_t count = 0;
+
+    for (size_t i = 0; bench->run != NULL && rt_table[i] != NULL; i++) {
+        rows[count++] = (struct way){
+            .name = rt_table[i]->name,
+            .rt = rt_table[i],
+            .run = bench->run,
+        };
+    }
+    for (const struct way *way = bench->ways; way != NULL && way->name != NULL; way++) {
+        rows[count++] = *way;
+    }
+    return count;
+}
+
+static bool row_add(struct plan *plan, const char *name, size_t length, char *error)
+{
+    struct way rows[PLAN_ROWS_MAX];
+    size_t count = rows_of(plan->bench, rows);
+
+    for (size_t i = 0; i < count; i++) {
+        if (strlen(rows[i].name) != length || strncmp(rows[i].name, name, length) != 0) {
             continue;
         }
-        for (size_t j = 0; j < plan->rts_count; j++) {
-            if (plan->rts[j] == rt_table[i]) {
-                return refuse(error, "--rt names %s twice", rt_table[i]->name);
+        for (size_t j = 0; j < plan->rows_count; j++) {
+            if (strcmp(plan->rows[j].name, rows[i].name) == 0) {
+                return refuse(error, "--rt names %s twice", rows[i].name);
             }
         }
-        plan->rts[plan->rts_count++] = rt_table[i];
+        plan->rows[plan->rows_count++] = rows[i];
         return true;
     }
     return refuse(error, "--rt: no runtime is called \"%.*s\"", (int)length, name);
 }
 
-static bool rts_read(struct plan *plan, char *error)
+static bool rows_read(struct plan *plan, char *error)
 {
     const char *rest = plan->rt_list;
 
     if (strcmp(rest, "all") == 0) {
-        for (size_t i = 0; rt_table[i] != NULL; i++) {
-            plan->rts[plan->rts_count++] = rt_table[i];
-        }
+        plan->rows_count = rows_of(plan->bench, plan->rows);
         return true;
     }
     for (;;) {
         size_t length = strcspn(rest, ",");
 
-        if (!rt_add(plan, rest, length, error)) {
+        if (!row_add(plan, rest, length, error)) {
             return false;
         }
         if (rest[length] == '\0') {
@@ -159,7 +178,21 @@ static bool bench_find(struct plan *plan, const char *name, char *error)
     return refuse(error, "no benchmark is called \"%s\" (--help lists them)", name);
 }
 
-/* An option that takes a value; *at is left at the last word used. */
+/* A letter that means a word, and so needs no value. */
+static bool flag_read(struct plan *plan, char letter)
+{
+    for (const struct argument *a = plan->bench->arguments; a->name != NULL; a++) {
+        for (const struct word *word = a->words; word != NULL && word->text != NULL;
+             word++) {
+            if (word->letter == letter) {
+                return value_set(&plan->params, a, word->text);
+            }
+        }
+    }
+    return false;
+}
+
+/* An option, and mostly its value; *at is left at the last word used. */
 static bool option_read(struct plan *plan, char **argv, int *at, char *error)
 {
     const char *option = argv[*at];
@@ -177,11 +210,14 @@ static bool option_read(struct plan *plan, char **argv, int *at, char *error)
             base = &plan->params;
         }
     } else {
+        base = &plan->params;
+        plan->layout = plan->bench->layout != NULL;
+        if (option[1] != '\0' && option[2] == '\0' && flag_read(plan, option[1])) {
+            return true;
+        }
         argument = option[1] != '\0' && option[2] == '\0'
                        ? letter_find(plan->bench->arguments, option[1])
                        : NULL;
-        base = &plan->params;
-        plan->layout = plan->bench->layout != NULL;
     }
     if (argument == NULL) {
         return refuse(error, "%s has no option %s", plan->bench->name, option);
@@ -262,7 +298,7 @@ bool plan_read(struct plan *plan, int argc, char **argv, char error[PLAN_ERROR_M
     if (reason != NULL) {
         return refuse(error, "%s: %s", plan->bench->name, reason);
     }
-    return rts_read(plan, error);
+    return rows_read(plan, error);
 }
 
 void plan_value(const struct params *params, const struct argument *argument, char *text,
@@ -301,6 +337,9 @@ static void argument_help(FILE *file, const struct argument *argument,
         (void)fputs("; ", file);
         for (const struct word *word = argument->words; word->text != NULL; word++) {
             (void)fprintf(file, "%s%s", word == argument->words ? "" : "|", word->text);
+            if (word->letter != '\0') {
+                (void)fprintf(file, " (-%c)", word->letter);
+            }
         }
         (void)fputs(argument->least <= argument->most ? "|N" : "", file);
     }
@@ -339,6 +378,12 @@ void plan_help(FILE *file, const struct bench *bench)
     (void)fputs("  --json       rows and single runs as JSON\nRuntimes:", file);
     for (size_t i = 0; rt_table[i] != NULL; i++) {
         (void)fprintf(file, " %s", rt_table[i]->name);
+    }
+    if (bench != NULL && bench->ways != NULL) {
+        (void)fputs("\nOther rows:", file);
+        for (const struct way *way = bench->ways; way->name != NULL; way++) {
+            (void)fprintf(file, " %s", way->name);
+        }
     }
     (void)fputs("\nStatus: 0, 1 if a row failed, 2 for a wrong command line.\n", file);
 }

@@ -10,13 +10,13 @@
 
 #include "bench.h"
 
-enum { PLAN_RTS_MAX = 8, PLAN_ERROR_MAX = 200 };
+enum { PLAN_ROWS_MAX = 32, PLAN_ERROR_MAX = 200 };
 
 struct plan {
     const struct bench *bench;
     struct params params;
-    const struct rt *rts[PLAN_RTS_MAX];
-    size_t rts_count;
+    struct way rows[PLAN_ROWS_MAX];
+    size_t rows_count;
     const char *rt_list;
     uint64_t runs;
     uint64_t cpus; /* 0: all that may be used */

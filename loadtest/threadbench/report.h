@@ -7,6 +7,13 @@
 
 #include "measure.h"
 
+/* The build says so: one of the two keeps a frame pointer in every function. */
+#ifdef THREADBENCH_FRAMES
+enum { REPORT_FRAMES = 1 };
+#else
+enum { REPORT_FRAMES = 0 };
+#endif
+
 void report_table(FILE *file, const struct measured *measured);
 
 void report_json(FILE *file, const struct measured *measured);

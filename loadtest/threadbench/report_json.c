@@ -97,8 +97,13 @@ static void row_print(FILE *file, const struct measured *measured, size_t rt)
     const struct outcome *outcome = measure_outcome(measured, rt, median);
 
     (void)fputs("    {", file);
-    text_field(file, "runtime", plan->rts[rt]->name);
+    text_field(file, "runtime", plan->rows[rt].name);
     (void)fputs(", ", file);
+    if (outcome->absent[0] != '\0') {
+        text_field(file, "absent", outcome->absent);
+        (void)fputs("}", file);
+        return;
+    }
     text_field(file, "loaded", outcome->loaded);
     if (outcome->answer.wrong) {
         (void)fputs(", ", file);
@@ -127,10 +132,11 @@ void report_json(FILE *file, const struct measured *measured)
     (void)fprintf(
         file, ",\n  \"cpus\": %" PRIu64 ", \"cpus_usable\": %u, \"runs\": %" PRIu64,
         plan->cpus == 0 ? measure_cpus() : plan->cpus, measure_cpus(), plan->runs);
+    (void)fprintf(file, ",\n  \"frame_pointers\": %s", REPORT_FRAMES ? "true" : "false");
     (void)fputs(",\n  \"rows\": [\n", file);
-    for (size_t rt = 0; rt < plan->rts_count; rt++) {
+    for (size_t rt = 0; rt < plan->rows_count; rt++) {
         row_print(file, measured, rt);
-        (void)fputs(rt + 1 < plan->rts_count ? ",\n" : "\n", file);
+        (void)fputs(rt + 1 < plan->rows_count ? ",\n" : "\n", file);
     }
     (void)fputs("  ]\n}\n", file);
 }

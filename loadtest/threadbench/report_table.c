@@ -20,11 +20,11 @@ static void head_print(FILE *file, const struct measured *measured)
         plan_value(&plan->params, a, value, sizeof(value));
         (void)fprintf(file, "  %s %s", a->name, value);
     }
-    for (size_t rt = 0; rt < plan->rts_count; rt++) {
+    for (size_t rt = 0; rt < plan->rows_count; rt++) {
         const struct outcome *outcome =
             measure_outcome(measured, rt, measure_median(measured, rt));
 
-        if (!outcome->answer.wrong) {
+        if (!outcome->answer.wrong && outcome->absent[0] == '\0') {
             answer = outcome->answer.text;
             break;
         }
@@ -36,15 +36,18 @@ static void head_print(FILE *file, const struct measured *measured)
         (void)fprintf(file, "%" PRIu64 " of %u CPUs", plan->cpus, measure_cpus());
     }
     if (plan->runs > 1) {
-        (void)fprintf(file, "; the run with the median time of %" PRIu64, plan->runs);
+        (void)fprintf(file, "; the run with the median of %" PRIu64, plan->runs);
     }
-    (void)fprintf(file, "; each in a process of its own\n\n");
+    (void)fprintf(file, "; each in a process of its own%s\n\n",
+                  REPORT_FRAMES ? "; built with frame pointers" : "");
 }
 
 static void titles_print(FILE *file, const struct bench *bench)
 {
     (void)fprintf(file, "%-8s %8s %9s %19s %8s %8s", "runtime", "kthreads", "real s",
-                  "(min..max)", "user s", "sys s");
+                  bench->ranked > 0 ? bench->metrics[bench->ranked - 1].title
+                                    : "(min..max)",
+                  "user s", "sys s");
     for (const struct metric *metric = bench->metrics; metric->name != NULL; metric++) {
         (void)fprintf(file, "  %*s", (int)strlen(metric->title) < 9 ? 9 : 0,
                       metric->title);
@@ -56,15 +59,17 @@ static void titles_print(FILE *file, const struct bench *bench)
 static void range_write(const struct measured *measured, size_t rt, char *text,
                         size_t size)
 {
+    size_t ranked = measured->plan->bench->ranked;
     double least = INFINITY, most = 0;
 
     for (size_t run = 0; run < measured->plan->runs; run++) {
-        double real_s = measure_outcome(measured, rt, run)->real_s;
+        const struct outcome *outcome = measure_outcome(measured, rt, run);
+        double value = ranked > 0 ? outcome->metrics[ranked - 1] : outcome->real_s;
 
-        least = fmin(least, real_s);
-        most = fmax(most, real_s);
+        least = fmin(least, value);
+        most = fmax(most, value);
     }
-    (void)snprintf(text, size, "(%.4f..%.4f)", least, most);
+    (void)snprintf(text, size, ranked > 0 ? "(%.0f..%.0f)" : "(%.4f..%.4f)", least, most);
 }
 
 static void metric_print(FILE *file, const struct metric *metric, double value)
@@ -85,7 +90,11 @@ static void row_print(FILE *file, const struct measured *measured, size_t rt)
     const struct outcome *outcome = measure_outcome(measured, rt, run);
     char range[CELL_MAX];
 
-    (void)fprintf(file, "%-8s ", plan->rts[rt]->name);
+    (void)fprintf(file, "%-8s ", plan->rows[rt].name);
+    if (outcome->absent[0] != '\0') {
+        (void)fprintf(file, "%s\n", outcome->absent);
+        return;
+    }
     if (outcome->answer.wrong) {
         (void)fprintf(file, "FAILED in run %zu: %s\n", run + 1, outcome->answer.text);
         return;
@@ -106,7 +115,7 @@ void report_table(FILE *file, const struct measured *measured)
 {
     head_print(file, measured);
     titles_print(file, measured->plan->bench);
-    for (size_t rt = 0; rt < measured->plan->rts_count; rt++) {
+    for (size_t rt = 0; rt < measured->plan->rows_count; rt++) {
         row_print(file, measured, rt);
     }
 }
@@ -115,17 +124,21 @@ void report_layout(const struct measured *measured)
 {
     const struct plan *plan = measured->plan;
 
-    for (size_t rt = 0; rt < plan->rts_count; rt++) {
+    for (size_t rt = 0; rt < plan->rows_count; rt++) {
         size_t run = measure_median(measured, rt);
         const struct outcome *outcome = measure_outcome(measured, rt, run);
 
+        if (outcome->absent[0] != '\0') {
+            (void)printf("# %s: %s\n", plan->rows[rt].name, outcome->absent);
+            continue;
+        }
         if (outcome->answer.wrong) {
-            (void)printf("# %s FAILED in run %zu: %s\n", plan->rts[rt]->name, run + 1,
+            (void)printf("# %s FAILED in run %zu: %s\n", plan->rows[rt].name, run + 1,
                          outcome->answer.text);
             continue;
         }
         (void)printf("# %s (%s), %" PRIu64 " kernel threads, %" PRIu64 " runs\n",
-                     plan->rts[rt]->name, outcome->loaded, outcome->kernel_threads,
+                     plan->rows[rt].name, outcome->loaded, outcome->kernel_threads,
                      plan->runs);
         plan->bench->layout(&plan->params, outcome);
     }

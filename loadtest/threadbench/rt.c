@@ -7,7 +7,9 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-const struct rt *const rt_table[] = { &rt_pthread, &rt_green, &rt_process, NULL };
+const struct rt *const rt_table[] = {
+    &rt_pthread, &rt_green, &rt_process, &rt_pth, &rt_st, &rt_nspr, NULL,
+};
 
 int rt_read_all(const struct rt *rt, struct rt_descriptor *descriptor, void *bytes,
                 size_t size)

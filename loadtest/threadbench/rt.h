@@ -43,6 +43,10 @@ struct rt_usage {
 
 struct rt {
     const char *name;
+    /* Why this build has it not, and then there is nothing else; or NULL. */
+    const char *absent;
+    /* Descriptors that it can wait for are below; 0: all. */
+    int descriptors_max;
 
     /* What is really loaded, for the row: its kind and version. */
     void (*loaded)(char *text, size_t size);
@@ -67,7 +71,8 @@ struct rt {
     void (*lock)(struct rt_mutex *mutex);
     void (*unlock)(struct rt_mutex *mutex);
     int (*condition_init)(struct rt_condition *condition);
-    /* May return without a signal. */
+    /* May return without a signal. A condition is always waited for with the same mutex,
+     * and told of with that mutex locked. */
     void (*wait)(struct rt_condition *condition, struct rt_mutex *mutex);
     void (*signal)(struct rt_condition *condition);
     void (*broadcast)(struct rt_condition *condition);
@@ -87,7 +92,7 @@ struct rt {
     void (*usage)(const struct rt_world *world, struct rt_usage *usage);
 };
 
-extern const struct rt rt_pthread, rt_green, rt_process;
+extern const struct rt rt_pthread, rt_green, rt_process, rt_pth, rt_st, rt_nspr;
 
 /* In the order of the rows; NULL ends it. */
 extern const struct rt *const rt_table[];

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <math.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -47,6 +48,18 @@ _Noreturn void run_stop(struct run *run, const char *what, int error)
     answer_wrong(&run->outcome->answer, "%s: %s", what, strerror(-error));
     /* The others may wait for ever for the one that failed. Nobody but this run is in the
      * group: the process that measures made it. */
+    (void)kill(0, SIGKILL);
+    _exit(1);
+}
+
+_Noreturn void run_absent(struct run *run, const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    (void)vsnprintf(run->outcome->absent, sizeof(run->outcome->absent), format,
+                    arguments);
+    va_end(arguments);
     (void)kill(0, SIGKILL);
     _exit(1);
 }

@@ -10,6 +10,7 @@ struct line;
 
 struct run {
     const struct rt *rt;
+    const struct way *way;
     struct rt_world *world;
     const struct params *params;
     struct outcome *outcome;
@@ -51,6 +52,10 @@ void run_pipe(struct run *run, struct rt_descriptor ends[2]);
 
 /* By any thread: this run cannot go on. Says why and ends the whole group. */
 _Noreturn void run_stop(struct run *run, const char *what, int error);
+
+/* By the first thread: this row cannot be had on this machine. Says why, and ends the run
+ * without an answer. */
+_Noreturn void run_absent(struct run *run, const char *format, ...) PRINTF_LIKE(2, 3);
 
 /* Ends the run where error is negative. */
 void run_must(struct run *run, const char *what, int error);

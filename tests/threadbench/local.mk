@@ -5,7 +5,8 @@ THREADBENCH_TESTS = \
 	tests/threadbench/test_crew \
 	tests/threadbench/test_plan \
 	tests/threadbench/test_report \
-	tests/threadbench/test_runtimes
+	tests/threadbench/test_runtimes \
+	tests/threadbench/test_spread
 
 if HAVE_CMOCKA
 check_PROGRAMS += $(THREADBENCH_TESTS)
@@ -13,7 +14,7 @@ TESTS += $(THREADBENCH_TESTS)
 endif
 
 THREADBENCH_TEST_CPPFLAGS = $(AM_CPPFLAGS) $(THREADBENCH_CPPFLAGS) -I$(srcdir)/tests/unit
-THREADBENCH_TEST_LDADD = libthreadbench.a libgreenthreads.a $(LDADD) -lm
+THREADBENCH_TEST_LDADD = $(THREADBENCH_LDADD) $(LDADD)
 tests_threadbench_test_answer_CPPFLAGS = $(THREADBENCH_TEST_CPPFLAGS)
 tests_threadbench_test_answer_LDADD = $(THREADBENCH_TEST_LDADD)
 tests_threadbench_test_crew_CPPFLAGS = $(THREADBENCH_TEST_CPPFLAGS)
@@ -24,7 +25,11 @@ tests_threadbench_test_report_CPPFLAGS = $(THREADBENCH_TEST_CPPFLAGS)
 tests_threadbench_test_report_LDADD = $(THREADBENCH_TEST_LDADD)
 tests_threadbench_test_runtimes_CPPFLAGS = $(THREADBENCH_TEST_CPPFLAGS)
 tests_threadbench_test_runtimes_LDADD = $(THREADBENCH_TEST_LDADD)
+tests_threadbench_test_spread_CPPFLAGS = $(THREADBENCH_TEST_CPPFLAGS)
+tests_threadbench_test_spread_LDADD = $(THREADBENCH_TEST_LDADD)
 
-TESTS += tests/threadbench/threadbench.py
+THREADBENCH_CHECKS = tests/threadbench/threadbench.py tests/threadbench/seeds.py
+TESTS += $(THREADBENCH_CHECKS)
 tests/threadbench/threadbench.log: loadtest/threadbench/threadbench
-EXTRA_DIST += tests/threadbench/threadbench.py
+EXTRA_DIST += $(THREADBENCH_CHECKS)
+tests/threadbench/seeds.log: loadtest/threadbench/threadbench loadtest/threadbench/threadbench-fp

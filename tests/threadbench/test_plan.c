@@ -56,6 +56,11 @@ static void test_wrong(void **state)
         { __LINE__, { "message", "-" }, "message has no option -" },
         { __LINE__, { "message", "--" }, "message has no option --" },
         { __LINE__, { "message", "10", "20" }, "message takes no argument \"20\"" },
+        { __LINE__, { "message", "--rt=busy" }, "--rt: no runtime is called \"busy\"" },
+        { __LINE__,
+          { "pipes", "--handles=3", "--active=4" },
+          "pipes: active is more than handles" },
+        { __LINE__, { "pipes", "-f" }, "pipes has no option -f" },
         { __LINE__, { "yield", "10" }, "yield takes no argument \"10\"" },
         { __LINE__, { "test1", "10", "2", "j" }, "disk cannot be \"j\"" },
         { __LINE__, { "crew", "node" }, "crew: needs STRING and DIR" },
@@ -83,6 +88,7 @@ static void test_defaults(void **state)
     static const char *const words[] = { "message", NULL };
     char error[PLAN_ERROR_MAX];
     struct plan plan;
+    size_t runtimes;
 
     (void)state;
     assert_true(read_words(&plan, words, error));
@@ -90,8 +96,12 @@ static void test_defaults(void **state)
     assert_int_equal(plan.params.threads, 500);
     assert_int_equal(plan.params.messages, 3000);
     assert_int_equal(plan.params.mailbox, 1);
-    assert_int_equal(plan.rts_count, 3);
-    assert_ptr_equal(plan.rts[0], &rt_pthread);
+    /* Every runtime, and two ways that only this benchmark has. */
+    for (runtimes = 0; rt_table[runtimes] != NULL; runtimes++) {
+        assert_ptr_equal(plan.rows[runtimes].rt, rt_table[runtimes]);
+    }
+    assert_int_equal(plan.rows_count, runtimes + 2);
+    assert_ptr_equal(plan.rows[0].rt, &rt_pthread);
     assert_int_equal(plan.runs, 5);
     assert_int_equal(plan.cpus, 1);
     assert_false(plan.json);
@@ -112,9 +122,9 @@ static void test_spellings(void **state)
     assert_int_equal(plan.params.cap, 7);
     assert_int_equal(plan.params.alloc, 1);
     assert_int_equal(plan.cpus, 0);
-    assert_int_equal(plan.rts_count, 2);
-    assert_ptr_equal(plan.rts[0], &rt_process);
-    assert_ptr_equal(plan.rts[1], &rt_green);
+    assert_int_equal(plan.rows_count, 2);
+    assert_ptr_equal(plan.rows[0].rt, &rt_process);
+    assert_ptr_equal(plan.rows[1].rt, &rt_green);
     assert_true(plan.json);
     assert_false(plan.layout);
 }
@@ -139,6 +149,26 @@ static void test_published(void **state)
     assert_true(read_words(&plan, aqueue, error));
     assert_int_equal(plan.params.items, 10000000);
     assert_true(plan.layout);
+}
+
+/* A letter that is a word by itself, and rows that only this benchmark has. */
+static void test_flags(void **state)
+{
+    static const char *const words[] = {
+        "pipes", "-n", "2000", "-i", "-t", "3", "--rt=busy,epoll-et", NULL
+    };
+    char error[PLAN_ERROR_MAX];
+    struct plan plan;
+
+    (void)state;
+    assert_true(read_words(&plan, words, error));
+    assert_int_equal(plan.params.handles, 2000);
+    assert_int_equal(plan.params.over, 2);
+    assert_int_equal(plan.params.seconds, 3);
+    assert_int_equal(plan.rows_count, 2);
+    assert_string_equal(plan.rows[0].name, "busy");
+    assert_string_equal(plan.rows[1].name, "epoll-et");
+    assert_false(plan.layout);
 }
 
 static void test_words_of_values(void **state)
@@ -166,7 +196,7 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_wrong),           cmocka_unit_test(test_defaults),
         cmocka_unit_test(test_spellings),       cmocka_unit_test(test_published),
-        cmocka_unit_test(test_words_of_values),
+        cmocka_unit_test(test_words_of_values), cmocka_unit_test(test_flags),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

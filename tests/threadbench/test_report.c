@@ -26,8 +26,8 @@ static void fiction_make(struct fiction *fiction)
         .plan = {
             .bench = &bench_aqueue,
             .params = bench_aqueue.defaults,
-            .rts = { &rt_pthread, &rt_green },
-            .rts_count = 2,
+            .rows = { { .name = "pthread" }, { .name = "green" } },
+            .rows_count = 2,
             .runs = RUNS,
             .cpus = 1,
         },
@@ -121,6 +121,46 @@ static void test_wrong_answer(void **state)
     free(row);
 }
 
+/* What cannot be had here is neither a number nor a failure. */
+static void test_absent(void **state)
+{
+    struct fiction fiction;
+    char *text;
+
+    (void)state;
+    fiction_make(&fiction);
+    for (size_t i = RUNS; i < 2 * RUNS; i++) {
+        (void)snprintf(fiction.outcomes[i].absent, sizeof(fiction.outcomes[i].absent),
+                       "not installed");
+    }
+    text = row_of(&fiction.measured, "green");
+    assert_string_equal(text, "green    not installed");
+    free(text);
+    text = printed(report_json, &fiction.measured);
+    assert_non_null(
+        strstr(text, "{\"runtime\": \"green\", \"absent\": \"not installed\"}"));
+    free(text);
+}
+
+/* Where all runs take as long, more of a metric is better. */
+static void test_ranked(void **state)
+{
+    static const double events[RUNS] = { 10, 30, 20 };
+    struct fiction fiction;
+    char *row;
+
+    (void)state;
+    fiction_make(&fiction);
+    fiction.plan.bench = &bench_pipes;
+    for (size_t i = 0; i < RUNS; i++) {
+        fiction.outcomes[i].metrics[0] = events[i];
+    }
+    assert_int_equal(measure_median(&fiction.measured, 0), 2);
+    row = row_of(&fiction.measured, "pthread");
+    assert_non_null(strstr(row, "(10..30)"));
+    free(row);
+}
+
 static void test_json(void **state)
 {
     struct fiction fiction;
@@ -160,7 +200,8 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_median),       cmocka_unit_test(test_equal_times),
         cmocka_unit_test(test_wrong_answer), cmocka_unit_test(test_json),
-        cmocka_unit_test(test_json_string),
+        cmocka_unit_test(test_json_string),  cmocka_unit_test(test_absent),
+        cmocka_unit_test(test_ranked),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
