@@ -70,6 +70,7 @@ struct outcome {
     uint64_t kernel_threads;
     uint64_t peak_kib;
     double create_s, real_s;
+    double end_s; /* from the end of the work until all were joined */
     struct rt_usage used;
     double metrics[METRICS_MAX]; /* NAN: does not apply */
     size_t rows_count, text_max;

@@ -70,14 +70,15 @@ static void run_print(FILE *file, const struct bench *bench,
 {
     const struct rt_usage *used = &outcome->used;
 
-    (void)fprintf(file,
-                  "        {\"kernel_threads\": %" PRIu64 ", \"real_s\": %.9f, "
-                  "\"user_s\": %.6f, \"sys_s\": %.6f, \"create_s\": %.9f, "
-                  "\"switches_voluntary\": %" PRIu64
-                  ", \"switches_involuntary\": %" PRIu64 ", \"peak_kib\": %" PRIu64,
-                  outcome->kernel_threads, outcome->real_s, (double)used->user_us / 1e6,
-                  (double)used->sys_us / 1e6, outcome->create_s, used->voluntary,
-                  used->involuntary, outcome->peak_kib);
+    (void)fprintf(
+        file,
+        "        {\"kernel_threads\": %" PRIu64 ", \"real_s\": %.9f, "
+        "\"user_s\": %.6f, \"sys_s\": %.6f, \"create_s\": %.9f, \"end_s\": %.9f, "
+        "\"switches_voluntary\": %" PRIu64 ", \"switches_involuntary\": %" PRIu64
+        ", \"peak_kib\": %" PRIu64,
+        outcome->kernel_threads, outcome->real_s, (double)used->user_us / 1e6,
+        (double)used->sys_us / 1e6, outcome->create_s, outcome->end_s, used->voluntary,
+        used->involuntary, outcome->peak_kib);
     for (size_t i = 0; bench->metrics[i].name != NULL; i++) {
         if (isfinite(outcome->metrics[i])) {
             (void)fprintf(file, ", \"%s\": %.6g", bench->metrics[i].name,

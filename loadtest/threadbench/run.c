@@ -232,5 +232,6 @@ void run_race(struct run *run, const struct race *race)
     for (size_t i = 0; i < race->threads; i++) {
         run_must(run, "a join", run->rt->join(run->world, runners[i].thread));
     }
+    run->outcome->end_s = (double)(run_clock_ns() - ended.ns) / 1e9;
     outcome_fill(run, &ended);
 }

@@ -68,7 +68,8 @@ def fitted(costs, budget):
     rows = [seeds.Row("2002", "yield", name, name, 1.0, "s", "", cost_s=cost)
             for name, cost in costs.items()]
     tables = {table.key: table for table in seeds.TABLES}
-    seeds.fit(tables, rows, budget)
+    live = seeds.fit(tables, rows, budget)
+    seeds.spend(tables, live, budget - sum(row.cost_s for row in live))
     return rows
 
 

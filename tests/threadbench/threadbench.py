@@ -194,6 +194,21 @@ def check_storm():
             yield f"{row['runtime']}: {threads} kernel threads"
     if done.returncode != 0 or done.stderr:
         yield f"status {done.returncode}: {done.stderr}"
+    # Few pipes, so that the writer overtakes the reader by a round.
+    done = run("pipes", "-n", "3", "-i", "-t", "1", "--rt=busy,epoll-et,green", "--runs=1")
+    if done.returncode != 0 or BYTES not in done.stdout:
+        yield f"status {done.returncode}: {done.stdout}{done.stderr}"
+
+
+def check_absent():
+    """what is not installed says so, and is no failure"""
+    done = subprocess.run([PROGRAM, "message", "--rt=erlang,green", "--messages=3", "--runs=1"],
+                          text=True, capture_output=True, check=False,
+                          env={**os.environ, "PATH": "/nonexistent"})
+    if done.returncode != 0 or not re.search("^erlang   not installed: ", done.stdout, re.M):
+        yield f"status {done.returncode}: {done.stdout}{done.stderr}"
+    if "answer 1500" not in done.stdout:
+        yield done.stdout
 
 
 def check_table():
@@ -296,7 +311,7 @@ def check_interrupt():
             yield f"{runtime}: left: {descendants_left(program.pid)}"
 
 
-CHECKS = [check_benches, check_storm, check_crew, check_table, check_layouts, check_usage,
+CHECKS = [check_benches, check_storm, check_absent, check_crew, check_table, check_layouts, check_usage,
           check_failure, check_timeout, check_interrupt]
 
 
