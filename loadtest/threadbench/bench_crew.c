@@ -245,6 +245,11 @@ static void crew_run(struct run *run)
     outcome->metrics[6] = (double)crew->waits;
 }
 
+static const struct way crew_ways[] = {
+    { .name = "hybrid-system", .rt = &rt_hybrid_system, .run = crew_run },
+    { .name = NULL },
+};
+
 static const char *crew_refuse(const struct params *params)
 {
     if (params->string == NULL || params->dir == NULL) {
@@ -300,5 +305,6 @@ const struct bench bench_crew = {
     .text_max = 1 << 20,
     .refuse = crew_refuse,
     .run = crew_run,
+    .ways = crew_ways,
     .layout = crew_layout,
 };

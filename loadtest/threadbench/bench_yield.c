@@ -184,6 +184,11 @@ static void yield_run(struct run *run)
     outcome->metrics[2] = (double)reverses;
 }
 
+static const struct way yield_ways[] = {
+    { .name = "hybrid-system", .rt = &rt_hybrid_system, .run = yield_run },
+    { .name = NULL },
+};
+
 static size_t yield_rows(const struct params *params)
 {
     return params->threads;
@@ -259,6 +264,7 @@ const struct bench bench_yield = {
     .metrics = yield_metrics,
     .rows = yield_rows,
     .run = yield_run,
+    .ways = yield_ways,
 };
 
 const struct bench bench_test1 = {
@@ -270,6 +276,7 @@ const struct bench bench_test1 = {
     .metrics = yield_metrics,
     .rows = yield_rows,
     .run = yield_run,
+    .ways = yield_ways,
     .layout = yield_layout,
     .always_layout = true,
 };
@@ -283,4 +290,5 @@ const struct bench bench_io = {
     .metrics = yield_metrics,
     .rows = yield_rows,
     .run = yield_run,
+    .ways = yield_ways,
 };

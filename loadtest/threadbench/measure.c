@@ -92,6 +92,7 @@ static _Noreturn void child_main(const struct plan *plan, const struct way *way,
     (void)sigprocmask(SIG_SETMASK, before, NULL);
     cpus_keep(plan->cpus);
     descriptors_allow();
+    rt_kthreads = (unsigned)plan->kthreads;
     error = way->rt->start(first_thread, &run);
     if (error < 0) {
         answer_wrong(&outcome->answer, "the runtime: %s", strerror(-error));

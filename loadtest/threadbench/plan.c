@@ -28,6 +28,11 @@ static const struct argument plan_arguments[] = {
       .most = 4096,
       .words = cpus_words,
       .help = "that all threads of a run share" },
+    { .name = "kthreads",
+      .offset = offsetof(struct plan, kthreads),
+      .least = 2,
+      .most = 64,
+      .help = "kernel threads that the user threads of hybrid share (2)" },
     { .name = "timeout",
       .offset = offsetof(struct plan, timeout_s),
       .least = 1,
@@ -278,7 +283,9 @@ bool plan_read(struct plan *plan, int argc, char **argv, char error[PLAN_ERROR_M
 {
     const char *reason = NULL;
 
-    *plan = (struct plan){ .rt_list = "all", .runs = 5, .cpus = 1, .timeout_s = 600 };
+    *plan = (struct plan){
+        .rt_list = "all", .runs = 5, .cpus = 1, .kthreads = 2, .timeout_s = 600
+    };
     if (argc < 2) {
         return refuse(error, "which benchmark? --help lists them");
     }

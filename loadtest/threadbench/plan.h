@@ -19,7 +19,8 @@ struct plan {
     size_t rows_count;
     const char *rt_list;
     uint64_t runs;
-    uint64_t cpus; /* 0: all that may be used */
+    uint64_t cpus;     /* 0: all that may be used */
+    uint64_t kthreads; /* of hybrid */
     uint64_t timeout_s;
     bool json;
     bool layout; /* print as the published program did */

@@ -7,8 +7,10 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+unsigned rt_kthreads = 2;
+
 const struct rt *const rt_table[] = {
-    &rt_pthread, &rt_green, &rt_process, &rt_pth, &rt_st, &rt_nspr, NULL,
+    &rt_pthread, &rt_green, &rt_hybrid, &rt_process, &rt_pth, &rt_st, &rt_nspr, NULL,
 };
 
 int rt_read_all(const struct rt *rt, struct rt_descriptor *descriptor, void *bytes,

@@ -92,7 +92,14 @@ struct rt {
     void (*usage)(const struct rt_world *world, struct rt_usage *usage);
 };
 
-extern const struct rt rt_pthread, rt_green, rt_process, rt_pth, rt_st, rt_nspr;
+extern const struct rt rt_pthread, rt_green, rt_hybrid, rt_process, rt_pth, rt_st,
+    rt_nspr;
+
+/* For benchmarks that ask for it: a kernel thread for each user thread. */
+extern const struct rt rt_hybrid_system;
+
+/* Of a runtime that shares several; set before it starts. */
+extern unsigned rt_kthreads;
 
 /* In the order of the rows; NULL ends it. */
 extern const struct rt *const rt_table[];

@@ -1,10 +1,12 @@
-/* User threads of one kernel thread: the scheduler of the server's model greenthreads,
- * with join, and with reads and writes that block the calling user thread only. It must
+/* User threads of the library that the server's models greenthreads and hybrid stand on,
+ * with reads and writes that block the calling user thread only: on one kernel thread
+ * (green), on several that share them (hybrid), or on one each (hybrid-system). It must
  * never know what a user thread does. */
 #include "rt.h"
 
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,9 +15,12 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "kernel_thread.h"
 #include "rt_kernel.h"
 #include "scheduler.h"
+#include "scheduler_group.h"
 #include "sync.h"
+#include "uthread.h"
 
 /* How its user threads switch; the build says so. */
 #ifndef THREADBENCH_CONTEXT
@@ -30,22 +35,31 @@ _Static_assert(sizeof(struct poller_source) <=
                "a descriptor has room");
 
 struct rt_world {
-    struct scheduler *scheduler;
     void (*first)(struct rt_world *, void *);
     void *argument;
 };
 
 /* Freed by the join. */
 struct rt_thread {
+    struct uthread *handle;
     void (*run)(void *argument);
     void *argument;
-    bool ended;
-    struct sync_condition end;
 };
 
 static void green_loaded(char *text, size_t size)
 {
     (void)snprintf(text, size, "tetrad N:1, %s", THREADBENCH_CONTEXT);
+}
+
+static void hybrid_loaded(char *text, size_t size)
+{
+    (void)snprintf(text, size, "tetrad M:N on %u, %s", rt_kthreads, THREADBENCH_CONTEXT);
+}
+
+static void system_loaded(char *text, size_t size)
+{
+    (void)snprintf(text, size, "tetrad 1:1 beside %u, %s", rt_kthreads,
+                   THREADBENCH_CONTEXT);
 }
 
 static void green_first(void *argument)
@@ -55,22 +69,86 @@ static void green_first(void *argument)
     world->first(world, world->argument);
 }
 
+/* Not by uthread_run, which has kernel threads for calls that block; none is made here, and
+ * the row counts them. */
 static int green_start(void (*first)(struct rt_world *, void *), void *argument)
 {
     struct rt_world world = { .first = first, .argument = argument };
     struct rt_world *passed = &world;
+    struct scheduler *scheduler = scheduler_open(0);
     int error;
 
-    world.scheduler = scheduler_open(0);
-    if (world.scheduler == NULL) {
+    if (scheduler == NULL) {
         return -errno;
     }
-    error = scheduler_spawn(world.scheduler, green_first, &passed, sizeof(passed));
+    error = scheduler_spawn(scheduler, green_first, &passed, sizeof(passed));
     if (error == 0) {
-        scheduler_run(world.scheduler);
+        error = scheduler_run(scheduler);
     }
-    scheduler_close(world.scheduler);
+    scheduler_close(scheduler);
     return error;
+}
+
+static void *member_main(void *scheduler)
+{
+    (void)scheduler_run(scheduler);
+    return NULL;
+}
+
+/* The calling kernel thread is the first of the group; threads: the others. */
+static int group_run(struct scheduler_group *group, pthread_t *threads)
+{
+    unsigned started = 1;
+    int error = 0;
+
+    while (started < rt_kthreads && error == 0) {
+        error = kernel_thread_start(&threads[started], member_main,
+                                    scheduler_group_member(group, started));
+        started += error == 0;
+    }
+    if (error < 0) {
+        scheduler_group_give_up(group);
+        (void)scheduler_run(scheduler_group_member(group, 0));
+    } else {
+        error = scheduler_run(scheduler_group_member(group, 0));
+    }
+    while (started > 1) {
+        (void)pthread_join(threads[--started], NULL);
+    }
+    return error;
+}
+
+static int hybrid_start(void (*first)(struct rt_world *, void *), void *argument)
+{
+    struct rt_world world = { .first = first, .argument = argument };
+    struct rt_world *passed = &world;
+    struct scheduler_group *group = scheduler_group_open(rt_kthreads, 0);
+    pthread_t *threads = calloc(rt_kthreads, sizeof(*threads));
+    int error = -ENOMEM;
+
+    if (group != NULL && threads != NULL) {
+        error = scheduler_spawn(scheduler_group_member(group, 0), green_first, &passed,
+                                sizeof(passed));
+    }
+    if (error == 0) {
+        error = group_run(group, threads);
+    }
+    scheduler_group_close(group);
+    free(threads);
+    return error;
+}
+
+static void system_first(void *argument)
+{
+    green_first(&argument);
+}
+
+/* Here the library must do it, for it knows where a bound thread ends. */
+static int system_start(void (*first)(struct rt_world *, void *), void *argument)
+{
+    struct rt_world world = { .first = first, .argument = argument };
+
+    return uthread_run(rt_kthreads, system_first, &world);
 }
 
 static void *green_share(size_t bytes)
@@ -78,17 +156,16 @@ static void *green_share(size_t bytes)
     return kernel_pages(bytes, false);
 }
 
-static void green_main(void *argument)
+static void *green_main(void *argument)
 {
-    struct rt_thread *thread = *(struct rt_thread **)argument;
+    struct rt_thread *thread = argument;
 
     thread->run(thread->argument);
-    thread->ended = true;
-    sync_signal(&thread->end);
+    return NULL;
 }
 
-static int green_create(struct rt_world *world, struct rt_thread **thread,
-                        void (*run)(void *), void *argument)
+static int thread_create(int (*create)(struct uthread **, void *(*)(void *), void *),
+                         struct rt_thread **thread, void (*run)(void *), void *argument)
 {
     struct rt_thread *made = malloc(sizeof(*made));
     int error;
@@ -97,7 +174,7 @@ static int green_create(struct rt_world *world, struct rt_thread **thread,
         return -ENOMEM;
     }
     *made = (struct rt_thread){ .run = run, .argument = argument };
-    error = scheduler_spawn(world->scheduler, green_main, &made, sizeof(made));
+    error = create(&made->handle, green_main, made);
     if (error < 0) {
         free(made);
         return error;
@@ -106,12 +183,24 @@ static int green_create(struct rt_world *world, struct rt_thread **thread,
     return 0;
 }
 
+static int green_create(struct rt_world *world, struct rt_thread **thread,
+                        void (*run)(void *), void *argument)
+{
+    (void)world;
+    return thread_create(uthread_create, thread, run, argument);
+}
+
+static int system_create(struct rt_world *world, struct rt_thread **thread,
+                         void (*run)(void *), void *argument)
+{
+    (void)world;
+    return thread_create(uthread_create_bound, thread, run, argument);
+}
+
 static int green_join(struct rt_world *world, struct rt_thread *thread)
 {
     (void)world;
-    while (!thread->ended) {
-        (void)sync_wait(&thread->end, NULL, UINT64_MAX);
-    }
+    uthread_join(thread->handle, NULL);
     free(thread);
     return 0;
 }
@@ -270,27 +359,19 @@ static void green_usage(const struct rt_world *world, struct rt_usage *usage)
     kernel_usage(usage, false);
 }
 
-const struct rt rt_green = {
-    .name = "green",
-    .loaded = green_loaded,
-    .start = green_start,
-    .share = green_share,
-    .create = green_create,
-    .join = green_join,
-    .yield = scheduler_yield,
-    .self = green_self,
-    .mutex_init = green_mutex_init,
-    .lock = green_lock,
-    .unlock = green_unlock,
-    .condition_init = green_condition_init,
-    .wait = green_wait,
-    .signal = green_signal,
-    .broadcast = green_broadcast,
-    .open = green_open,
-    .close = green_close,
-    .read = green_read,
-    .write = green_write,
-    .wait_ready = green_wait_ready,
-    .mark = green_mark,
-    .usage = green_usage,
-};
+#define RUNTIME(NAME, LOADED, START, CREATE)                                             \
+    {                                                                                    \
+        .name = NAME, .loaded = LOADED, .start = START, .share = green_share,            \
+        .create = CREATE, .join = green_join, .yield = uthread_yield,                    \
+        .self = green_self, .mutex_init = green_mutex_init, .lock = green_lock,          \
+        .unlock = green_unlock, .condition_init = green_condition_init,                  \
+        .wait = green_wait, .signal = green_signal, .broadcast = green_broadcast,        \
+        .open = green_open, .close = green_close, .read = green_read,                    \
+        .write = green_write, .wait_ready = green_wait_ready, .mark = green_mark,        \
+        .usage = green_usage                                                             \
+    }
+
+const struct rt rt_green = RUNTIME("green", green_loaded, green_start, green_create);
+const struct rt rt_hybrid = RUNTIME("hybrid", hybrid_loaded, hybrid_start, green_create);
+const struct rt rt_hybrid_system =
+    RUNTIME("hybrid-system", system_loaded, system_start, system_create);
