@@ -50,6 +50,14 @@ static void tcp_pair(struct run *run, int fds[2])
     (void)close(listener);
 }
 
+static void fd_check(struct run *run, int fd)
+{
+    if (run->rt->descriptors_max > 0 && fd >= run->rt->descriptors_max) {
+        run_absent(run, "it cannot wait for as many: descriptors end at %d",
+                   run->rt->descriptors_max - 1);
+    }
+}
+
 static void ends_make(struct run *run, struct rt_descriptor ends[2])
 {
     int fds[2];
@@ -61,13 +69,22 @@ static void ends_make(struct run *run, struct rt_descriptor ends[2])
     } else if (pipe2(fds, O_CLOEXEC) < 0) {
         run_stop(run, "a pipe", -errno);
     }
-    if (run->rt->descriptors_max > 0 &&
-        (fds[0] >= run->rt->descriptors_max || fds[1] >= run->rt->descriptors_max)) {
-        run_absent(run, "it cannot wait for as many: descriptors end at %d",
-                   run->rt->descriptors_max - 1);
-    }
+    fd_check(run, fds[0]);
+    fd_check(run, fds[1]);
     run->rt->open(&ends[0], fds[0]);
     run->rt->open(&ends[1], fds[1]);
+}
+
+static void starts_make(struct run *run, struct pipes *pipes)
+{
+    pipes->starts = run_share(run, pipes->count * sizeof(*pipes->starts));
+    for (size_t i = 0; i < pipes->count; i++) {
+        int fd = fcntl(pipes->ends[i][1].fd, F_DUPFD_CLOEXEC, 0);
+
+        run_must(run, "a copy of a descriptor", fd < 0 ? -errno : 0);
+        fd_check(run, fd);
+        run->rt->open(&pipes->starts[i], fd);
+    }
 }
 
 void pipes_make(struct run *run, size_t readers)
@@ -83,6 +100,9 @@ void pipes_make(struct run *run, size_t readers)
     for (size_t i = 0; i < pipes->count; i++) {
         ends_make(run, pipes->ends[i]);
     }
+    if (run->params->mode == PIPES_CHAIN) {
+        starts_make(run, pipes);
+    }
     run->data = pipes;
 }
 
@@ -93,15 +113,20 @@ void pipes_close(struct run *run)
     for (size_t i = 0; i < pipes->count; i++) {
         run->rt->close(&pipes->ends[i][0]);
         run->rt->close(&pipes->ends[i][1]);
+        if (pipes->starts != NULL) {
+            run->rt->close(&pipes->starts[i]);
+        }
     }
+}
+
+static void byte_put(struct run *run, struct rt_descriptor *to, char byte)
+{
+    run_must(run, "a write to a pipe", rt_write_all(run->rt, to, &byte, 1));
 }
 
 static void byte_write(struct run *run, size_t number, char byte)
 {
-    struct pipes *pipes = run->data;
-
-    run_must(run, "a write to a pipe",
-             rt_write_all(run->rt, &pipes->ends[number][1], &byte, 1));
+    byte_put(run, &((struct pipes *)run->data)->ends[number][1], byte);
 }
 
 /* xorshift: the same pipes in the same order in each run. */
@@ -192,7 +217,7 @@ void pipes_turn_begin(struct run *run)
     atomic_store(&pipes->left, run->params->writes);
     pipes->written += active + run->params->writes;
     for (uint64_t i = 0; i < active; i++) {
-        byte_write(run, i * (pipes->count / active), BYTE_DATA);
+        byte_put(run, &pipes->starts[i * (pipes->count / active)], BYTE_DATA);
     }
 }
 

@@ -25,6 +25,9 @@ struct events;
 struct pipes {
     size_t count;
     struct rt_descriptor (*ends)[2];
+    /* Of the chain: copies of the write ends, for whoever begins a turn; a descriptor has
+     * one writer, and that is another reader. */
+    struct rt_descriptor *starts;
     uint64_t written;           /* by the writer, without the ends */
     struct pipes_count *counts; /* one of each reader */
     size_t readers;
