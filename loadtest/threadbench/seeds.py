@@ -86,6 +86,8 @@ WHY = {
                            "left is the switch, which is cheaper here",
     ("io-disk", "green"): "the files never leave the page cache, so the disk is not seen; what "
                           "is left is the switch, which is cheaper here",
+    ("io-tmpfs", "hybrid"): "as for one kernel thread",
+    ("io-disk", "hybrid"): "as for one kernel thread",
     ("aqueue", "green"): "one who never is interrupted pushes everything before the first is "
                          "popped, so it waits once, not a million times",
     ("aqueue", "hybrid"): "mutex and condition of kernel threads were made anew since (futex)",
