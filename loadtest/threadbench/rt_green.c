@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,10 +14,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "kernel_thread.h"
 #include "rt_kernel.h"
 #include "scheduler.h"
-#include "scheduler_group.h"
 #include "sync.h"
 #include "uthread.h"
 
@@ -64,91 +61,23 @@ static void system_loaded(char *text, size_t size)
 
 static void green_first(void *argument)
 {
-    struct rt_world *world = *(struct rt_world **)argument;
+    struct rt_world *world = argument;
 
     world->first(world, world->argument);
 }
 
-/* Not by uthread_run, which has kernel threads for calls that block; none is made here, and
- * the row counts them. */
 static int green_start(void (*first)(struct rt_world *, void *), void *argument)
 {
     struct rt_world world = { .first = first, .argument = argument };
-    struct rt_world *passed = &world;
-    struct scheduler *scheduler = scheduler_open(0);
-    int error;
 
-    if (scheduler == NULL) {
-        return -errno;
-    }
-    error = scheduler_spawn(scheduler, green_first, &passed, sizeof(passed));
-    if (error == 0) {
-        error = scheduler_run(scheduler);
-    }
-    scheduler_close(scheduler);
-    return error;
-}
-
-static void *member_main(void *scheduler)
-{
-    (void)scheduler_run(scheduler);
-    return NULL;
-}
-
-/* The calling kernel thread is the first of the group; threads: the others. */
-static int group_run(struct scheduler_group *group, pthread_t *threads)
-{
-    unsigned started = 1;
-    int error = 0;
-
-    while (started < rt_kthreads && error == 0) {
-        error = kernel_thread_start(&threads[started], member_main,
-                                    scheduler_group_member(group, started));
-        started += error == 0;
-    }
-    if (error < 0) {
-        scheduler_group_give_up(group);
-        (void)scheduler_run(scheduler_group_member(group, 0));
-    } else {
-        error = scheduler_run(scheduler_group_member(group, 0));
-    }
-    while (started > 1) {
-        (void)pthread_join(threads[--started], NULL);
-    }
-    return error;
+    return uthread_run(1, green_first, &world);
 }
 
 static int hybrid_start(void (*first)(struct rt_world *, void *), void *argument)
 {
     struct rt_world world = { .first = first, .argument = argument };
-    struct rt_world *passed = &world;
-    struct scheduler_group *group = scheduler_group_open(rt_kthreads, 0);
-    pthread_t *threads = calloc(rt_kthreads, sizeof(*threads));
-    int error = -ENOMEM;
 
-    if (group != NULL && threads != NULL) {
-        error = scheduler_spawn(scheduler_group_member(group, 0), green_first, &passed,
-                                sizeof(passed));
-    }
-    if (error == 0) {
-        error = group_run(group, threads);
-    }
-    scheduler_group_close(group);
-    free(threads);
-    return error;
-}
-
-static void system_first(void *argument)
-{
-    green_first(&argument);
-}
-
-/* Here the library must do it, for it knows where a bound thread ends. */
-static int system_start(void (*first)(struct rt_world *, void *), void *argument)
-{
-    struct rt_world world = { .first = first, .argument = argument };
-
-    return uthread_run(rt_kthreads, system_first, &world);
+    return uthread_run(rt_kthreads, green_first, &world);
 }
 
 static void *green_share(size_t bytes)
@@ -374,4 +303,4 @@ static void green_usage(const struct rt_world *world, struct rt_usage *usage)
 const struct rt rt_green = RUNTIME("green", green_loaded, green_start, green_create);
 const struct rt rt_hybrid = RUNTIME("hybrid", hybrid_loaded, hybrid_start, green_create);
 const struct rt rt_hybrid_system =
-    RUNTIME("hybrid-system", system_loaded, system_start, system_create);
+    RUNTIME("hybrid-system", system_loaded, hybrid_start, system_create);

@@ -75,11 +75,10 @@ def runtimes_here():
 def kernel_threads_fit(runtime, counted, threads):
     if runtime == "erlang":
         return counted >= 1
-    # Two that the group shares, and two of the library for calls that block.
     if runtime in KERNEL:
         expected = 1 + threads
     else:
-        expected = {"hybrid": 2, "hybrid-system": 4 + threads}.get(runtime, 1)
+        expected = {"hybrid": 2, "hybrid-system": 2 + threads}.get(runtime, 1)
     return counted == expected if PLAIN else counted >= expected
 
 
