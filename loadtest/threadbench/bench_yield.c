@@ -12,26 +12,16 @@
 #include <unistd.h>
 
 #include "run.h"
+#include "yield_ucontext.h"
 
 /* As the published program has it. */
 enum { IO_FILE_BYTES = 10000 };
 
-struct yielding {
-    _Atomic uintptr_t last; /* the thread that ran last */
-    int *fds;
-    char *buffers; /* IO_FILE_BYTES for each thread */
-};
-
 /* Yields, and counts if another one ran. */
 static void yield_once(struct run *run, uintptr_t self, struct thread_row *row)
 {
-    struct yielding *yielding = run->data;
-
     run->rt->yield();
-    if (atomic_load_explicit(&yielding->last, memory_order_relaxed) != self) {
-        row->reverses++;
-        atomic_store_explicit(&yielding->last, self, memory_order_relaxed);
-    }
+    row->reverses += yield_note(run->data, self);
 }
 
 /* Its own row is written at the end: rows are neighbours in the cache. */
@@ -157,19 +147,13 @@ static void yielding_make(struct run *run)
     }
 }
 
-static void yield_run(struct run *run)
+static void yield_conclude(struct run *run)
 {
     const struct params *params = run->params;
-    struct race race = {
-        .threads = params->threads,
-        .body = params->disk ? io_body : yield_body,
-    };
     struct outcome *outcome = run->outcome;
     double yields = (double)params->threads * (double)params->reps;
     uint64_t reverses = 0;
 
-    yielding_make(run);
-    run_race(run, &race);
     for (size_t i = 0; i < params->threads; i++) {
         answer_expect_of(&outcome->answer, i, "the count", outcome->rows[i].count,
                          params->reps);
@@ -184,8 +168,38 @@ static void yield_run(struct run *run)
     outcome->metrics[2] = (double)reverses;
 }
 
+static void yield_run(struct run *run)
+{
+    const struct params *params = run->params;
+    struct race race = {
+        .threads = params->threads,
+        .body = params->disk ? io_body : yield_body,
+    };
+
+    yielding_make(run);
+    run_race(run, &race);
+    yield_conclude(run);
+}
+
+static void ucontext_run(struct run *run)
+{
+    yielding_make(run);
+    yield_ucontext_race(run, run->data);
+    yield_conclude(run);
+}
+
+static const struct way threads_ways[] = {
+    { .name = "hybrid-system", .rt = &rt_hybrid_system, .run = yield_run },
+    { .name = NULL },
+};
+
+/* The bare contexts have no disk form. */
 static const struct way yield_ways[] = {
     { .name = "hybrid-system", .rt = &rt_hybrid_system, .run = yield_run },
+    { .name = "ucontext",
+      .rt = &rt_pthread,
+      .run = ucontext_run,
+      .loaded = yield_ucontext_loaded },
     { .name = NULL },
 };
 
@@ -276,7 +290,7 @@ const struct bench bench_test1 = {
     .metrics = yield_metrics,
     .rows = yield_rows,
     .run = yield_run,
-    .ways = yield_ways,
+    .ways = threads_ways,
     .layout = yield_layout,
     .always_layout = true,
 };
@@ -290,5 +304,5 @@ const struct bench bench_io = {
     .metrics = yield_metrics,
     .rows = yield_rows,
     .run = yield_run,
-    .ways = yield_ways,
+    .ways = threads_ways,
 };

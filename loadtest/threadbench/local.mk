@@ -39,7 +39,8 @@ libthreadbench_a_SOURCES = \
 	loadtest/threadbench/rt_st.c \
 	loadtest/threadbench/run.c loadtest/threadbench/run.h \
 	loadtest/threadbench/spread.c loadtest/threadbench/spread.h \
-	loadtest/threadbench/uv_loop.c loadtest/threadbench/uv_loop.h
+	loadtest/threadbench/uv_loop.c loadtest/threadbench/uv_loop.h \
+	loadtest/threadbench/yield_ucontext.c loadtest/threadbench/yield_ucontext.h
 EXTRA_DIST += loadtest/threadbench/message.escript
 
 # How user threads switch, as configure chose it, for the row.

@@ -24,7 +24,8 @@ KERNEL = ["pthread", "process", "nspr"]
 EVENTS = ["select", "poll", "epoll", "epoll-et", "io_uring", "uv", "busy"]
 # What may be missing on a machine, and then says so.
 OPTIONAL = {"pth", "st", "nspr", "erlang", "io_uring"}
-MORE = {"yield": ["hybrid-system"], "io": ["hybrid-system"], "message": ["uv", "erlang"], "ctx": ["uv"], "pipe": ["uv"], "pipes": EVENTS}
+MORE = {"yield": ["hybrid-system", "ucontext"], "io": ["hybrid-system"],
+        "message": ["uv", "erlang"], "ctx": ["uv"], "pipe": ["uv"], "pipes": EVENTS}
 BYTES = "bytes read = bytes written"
 # A sanitizer may have a thread of its own in each process, so there the bound is a lower one.
 PLAIN = not re.search(rb"__(tsan|asan)_init", PROGRAM.read_bytes())
@@ -68,7 +69,7 @@ def runtimes():
 
 def runtimes_here():
     """Those that can be measured in this build."""
-    rows = json.loads(run("yield", "--reps=1", "--runs=1", "--json").stdout)["rows"]
+    rows = json.loads(run("io", "--reps=1", "--runs=1", "--json").stdout)["rows"]
     return [row["runtime"] for row in rows if "absent" not in row]
 
 
