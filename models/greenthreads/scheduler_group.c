@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "clock.h"
 #include "scheduler_state.h"
 
 enum { WORD_BITS = 64, WORDS_MAX = SCHEDULER_GROUP_MAX / WORD_BITS };
@@ -297,29 +298,40 @@ static bool somebody_is_hungry(const struct scheduler_group *group)
     return false;
 }
 
+static void give(struct scheduler *scheduler, size_t count, struct scheduler *to)
+{
+    struct user_thread *first = queue_take(scheduler, count);
+
+    for (struct user_thread *thread = first; thread != NULL; thread = thread->next) {
+        thread_leave(scheduler, thread, to);
+    }
+    atomic_fetch_add_explicit(&scheduler->group->moves, count, memory_order_relaxed);
+    to->gift.first = first;
+    scheduler_post(to, &to->gift.message);
+}
+
+/* At most once in a millisecond of the coarse clock. A gift costs some microseconds on both
+ * sides: more than a thread does that is told, tells the next one and parks. */
 void group_share(struct scheduler *scheduler)
 {
     struct scheduler_group *group = scheduler->group;
+    size_t running = scheduler->running != &scheduler->main, count;
+    struct scheduler *to;
+    uint64_t now_ms;
 
-    if (scheduler->bound) {
-        return; /* its stacks go with it */
+    /* The stacks of a bound one go with it. */
+    if (scheduler->ready <= 1 || scheduler->bound || !somebody_is_hungry(group)) {
+        return;
     }
-    while (scheduler->ready > 1 && somebody_is_hungry(group)) {
-        size_t running = scheduler->running != &scheduler->main;
-        size_t count = movable_ready(scheduler, (scheduler->ready + running) / 2);
-        struct scheduler *to = count > 0 ? claim(group) : NULL;
-        struct user_thread *first;
-
-        if (to == NULL) {
-            return;
-        }
-        first = queue_take(scheduler, count);
-        for (struct user_thread *thread = first; thread != NULL; thread = thread->next) {
-            thread_leave(scheduler, thread, to);
-        }
-        atomic_fetch_add_explicit(&group->moves, count, memory_order_relaxed);
-        to->gift.first = first;
-        scheduler_post(to, &to->gift.message);
+    now_ms = clock_now_ms();
+    count = movable_ready(scheduler, (scheduler->ready + running) / 2);
+    if (now_ms == scheduler->gift_ms || count == 0) {
+        return;
+    }
+    to = claim(group);
+    if (to != NULL) {
+        scheduler->gift_ms = now_ms;
+        give(scheduler, count, to);
     }
 }
 

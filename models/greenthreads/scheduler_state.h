@@ -86,6 +86,7 @@ struct scheduler {
     struct scheduler *sibling;     /* the next member; guarded by the group */
     atomic_uint_fast64_t *hungry;  /* the word of the group that has: */
     uint64_t hungry_bit;           /* 0: takes no threads */
+    uint64_t gift_ms;              /* when it gave threads last */
     struct gift gift;              /* filled by whoever took the bit away */
     bool gift_may_come;            /* the bit was set, or a gift is on its way */
     struct user_thread *closer;    /* waits for that gift */
