@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <ucontext.h>
 
+#include "annotate.h"
+
 enum { STACK_BYTES = 64 * 1024 };
 
 struct ring {
@@ -45,12 +47,24 @@ static void lead(struct run *run)
     (void)swapcontext(&ring->lead, &ring->contexts[0]);
 }
 
+/* A sanitizer cannot follow a switch that it is not told of. */
+static void stop_under_sanitizer(struct run *run)
+{
+#if defined(ANNOTATE_ASAN) || defined(ANNOTATE_TSAN)
+    run_absent(run, "not with a sanitizer");
+#else
+    (void)run;
+#endif
+}
+
 void yield_ucontext_race(struct run *run, struct yielding *yielding)
 {
     static const struct race race = { .threads = 0, .lead = lead };
     size_t count = run->params->threads;
-    char *stacks = run_share(run, count * STACK_BYTES);
+    char *stacks;
 
+    stop_under_sanitizer(run);
+    stacks = run_share(run, count * STACK_BYTES);
     ring = run_share(run, sizeof(*ring));
     *ring = (struct ring){ .run = run, .count = count, .yielding = yielding };
     ring->contexts = run_share(run, count * sizeof(*ring->contexts));

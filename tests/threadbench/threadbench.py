@@ -87,6 +87,8 @@ def missing(row, words):
     """True if a row may have no number: what is not installed, and a chain of the busy loop."""
     if row["runtime"] == "busy":
         return "absent" in row and "--mode=chain" in words
+    if row["runtime"] == "ucontext":
+        return "absent" in row and not PLAIN
     return "absent" in row and row["runtime"] in OPTIONAL
 
 
