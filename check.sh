@@ -163,11 +163,12 @@ built()
 # ---- Tests
 
 # unit VARIANT: unit tests; for the plain build also what does not depend on the variant, such
-# as the check of the layers.
+# as the check of the layers; threadbench as a program there, and with --full everywhere.
 unit()
 {
     built "$1" || return 0
     goal=check-unit
+    [ -z "$full" ] || goal=check-programs
     [ "$1" != plain ] || goal=check
     log=$place/$1.unit.log status=0
     find "$place/$1" -name '*.trs' -exec rm -f {} +
