@@ -109,6 +109,16 @@ int signals_user1_open(void)
     return fd;
 }
 
+void signals_but_faults(sigset_t *set)
+{
+    static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT };
+
+    sigfillset(set);
+    for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
+        sigdelset(set, faults[i]);
+    }
+}
+
 bool signals_stopping(void)
 {
     return atomic_load_explicit(&stopping, memory_order_relaxed) != 0;

@@ -2,6 +2,7 @@
 #ifndef TETRAD_SIGNALS_H
 #define TETRAD_SIGNALS_H
 
+#include <signal.h>
 #include <stdbool.h>
 
 #include "attributes.h"
@@ -20,6 +21,10 @@ bool signals_stopping(void);
  * process, and until all of it is read; or -errno. To a forked child the signal means
  * nothing from then on. Before any thread is started. */
 int signals_user1_open(void) MUST_CHECK;
+
+/* All signals but those that a fault of the thread itself raises: what a thread blocks that
+ * leaves the process's signals to others. */
+void signals_but_faults(sigset_t *set);
 
 /* In a forked child: SIGTERM and SIGINT from now on only set signals_stopping of this
  * process (finish, then leave), and do not end it at the second time; the shared stop

@@ -4,9 +4,9 @@
 #define TETRAD_ANNOTATE_SIGNALS_H
 
 #include <signal.h>
-#include <stddef.h>
 
 #include "annotate.h"
+#include "signals.h"
 
 /* ThreadSanitizer keeps a signal for the user thread that it came in and runs the handler
  * when that one next calls the library, which one that has parked may never do. So under
@@ -15,13 +15,9 @@ ANNOTATE_INLINE void annotate_signals_hold(sigset_t *outside)
 {
     (void)outside;
 #ifdef ANNOTATE_TSAN
-    static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT };
     sigset_t held;
 
-    (void)sigfillset(&held);
-    for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
-        (void)sigdelset(&held, faults[i]);
-    }
+    signals_but_faults(&held);
     (void)pthread_sigmask(SIG_SETMASK, &held, outside);
 #endif
 }

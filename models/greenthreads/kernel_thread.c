@@ -4,23 +4,12 @@
 #include "kernel_thread.h"
 
 #include <signal.h>
-#include <stddef.h>
 
 #include "annotate.h"
+#include "signals.h"
 
 /* Of it the C library takes its thread-local storage. */
 enum { KERNEL_STACK_BYTES = 128 * 1024 * ANNOTATE_STACK_SCALE };
-
-/* Everything but what a fault of the thread itself raises. */
-static void signals_to_block(sigset_t *set)
-{
-    static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT };
-
-    (void)sigfillset(set);
-    for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
-        (void)sigdelset(set, faults[i]);
-    }
-}
 
 int kernel_thread_start(pthread_t *thread, void *(*run)(void *), void *argument)
 {
@@ -36,7 +25,7 @@ int kernel_thread_start(pthread_t *thread, void *(*run)(void *), void *argument)
         goto out;
     }
     /* Inherited by the new thread, so that it never runs with them open. */
-    signals_to_block(&blocked);
+    signals_but_faults(&blocked);
     (void)pthread_sigmask(SIG_SETMASK, &blocked, &before);
     error = pthread_create(thread, &attributes, run, argument);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);

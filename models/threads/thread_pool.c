@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
+#include "signals.h"
+
 /* Untouched pages of a stack cost address space only, so the size is what the deepest
  * path needs several times over, and a guard page ends it. The sanitizers' frames are far
  * larger. */
@@ -53,18 +55,6 @@ struct thread_pool {
     _Atomic(struct pool_thread *) ended; /* pushed by threads, taken whole by the owner */
 };
 
-/* Signals are the owner's to handle, except those that the thread itself causes. */
-static void choose_blocked(sigset_t *blocked)
-{
-    sigfillset(blocked);
-    sigdelset(blocked, SIGSEGV);
-    sigdelset(blocked, SIGBUS);
-    sigdelset(blocked, SIGILL);
-    sigdelset(blocked, SIGFPE);
-    sigdelset(blocked, SIGABRT);
-    sigdelset(blocked, SIGTRAP);
-}
-
 struct thread_pool *thread_pool_open(const struct thread_pool_config *config)
 {
     struct thread_pool *pool = aligned_alloc(CACHE_LINE, sizeof(*pool));
@@ -73,7 +63,7 @@ struct thread_pool *thread_pool_open(const struct thread_pool_config *config)
         return NULL;
     }
     pool->config = *config;
-    choose_blocked(&pool->blocked);
+    signals_but_faults(&pool->blocked);
     pool->threads = NULL;
     atomic_init(&pool->phase, SERVE_OPEN);
     atomic_init(&pool->leaving, 0);

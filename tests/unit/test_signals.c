@@ -289,9 +289,26 @@ static void test_user1(void **state)
     assert_exits(read_user1, 0);
 }
 
+static void test_but_faults(void **state)
+{
+    static const int kept[] = { SIGTERM, SIGINT, SIGALRM, SIGCHLD, SIGUSR1, SIGPIPE };
+    static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT };
+    sigset_t set;
+
+    (void)state;
+    signals_but_faults(&set);
+    for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++) {
+        assert_int_equal(sigismember(&set, kept[i]), 1);
+    }
+    for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
+        assert_int_equal(sigismember(&set, faults[i]), 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_but_faults),
         cmocka_unit_test(test_first_signal),
         cmocka_unit_test(test_second_signal),
         cmocka_unit_test(test_patience),
