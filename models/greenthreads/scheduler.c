@@ -19,7 +19,8 @@ enum {
 
 static _Thread_local struct scheduler *current;
 
-__attribute__((noinline)) struct scheduler *scheduler_here(void)
+/* Not inlined, so that no compiler remembers over a switch where `current` lies. */
+__attribute__((noinline)) struct scheduler *scheduler_current(void)
 {
     __asm__ volatile(""); /* what has no effect could be called once for two calls */
     return current;
@@ -30,20 +31,9 @@ void scheduler_enter(struct scheduler *scheduler)
     current = scheduler;
 }
 
-struct scheduler *scheduler_current(void)
-{
-    return scheduler_here();
-}
-
-static struct user_thread *running(const struct scheduler *scheduler)
-{
-    assert(scheduler->running != &scheduler->main);
-    return (struct user_thread *)scheduler->running;
-}
-
 struct user_thread *scheduler_self(void)
 {
-    return running(scheduler_here());
+    return scheduler_running(scheduler_current());
 }
 
 size_t scheduler_threads(const struct scheduler *scheduler)
@@ -63,7 +53,7 @@ void scheduler_set_owner(struct scheduler *scheduler, void *owner)
 
 void *scheduler_owner(void)
 {
-    return scheduler_here()->owner;
+    return scheduler_current()->owner;
 }
 
 /* ---- the run queue and the list of all */
@@ -164,7 +154,7 @@ static struct fiber *queue_next(struct scheduler *scheduler)
 /* On the other side of every switch. */
 static void switch_finish(void)
 {
-    struct scheduler *scheduler = scheduler_here();
+    struct scheduler *scheduler = scheduler_current();
     struct user_thread *ended = scheduler->ended;
 
     annotate_switch_finish(&scheduler->running->notes, &scheduler->left->notes);
@@ -193,7 +183,7 @@ static void switch_away(struct scheduler *scheduler)
     switch_finish();
 }
 
-static void sources_end(struct scheduler *scheduler, struct user_thread *thread)
+void thread_unwatch(struct scheduler *scheduler, struct user_thread *thread)
 {
     while (thread->sources != NULL) {
         struct poller_source *source = thread->sources;
@@ -210,8 +200,8 @@ static void thread_main(void *argument)
 
     switch_finish();
     self->run(self->argument);
-    scheduler = scheduler_here();
-    sources_end(scheduler, self);
+    scheduler = scheduler_current();
+    thread_unwatch(scheduler, self);
     timeout_queue_remove(&self->timeout);
     thread_unlink(scheduler, self);
     if (scheduler->group != NULL) {
@@ -306,22 +296,22 @@ void *scheduler_local(void)
 
 void scheduler_pass(void)
 {
-    struct scheduler *scheduler = scheduler_here();
+    struct scheduler *scheduler = scheduler_current();
 
-    queue_append(scheduler, running(scheduler));
+    queue_append(scheduler, scheduler_running(scheduler));
     switch_away(scheduler);
 }
 
 void scheduler_yield(void)
 {
-    scheduler_here()->asked_to_look = true;
+    scheduler_current()->asked_to_look = true;
     scheduler_pass();
 }
 
 enum park_result scheduler_park(enum timeout_class class, uint64_t deadline_ms)
 {
-    struct scheduler *scheduler = scheduler_here();
-    struct user_thread *self = running(scheduler);
+    struct scheduler *scheduler = scheduler_current();
+    struct user_thread *self = scheduler_running(scheduler);
 
     if (deadline_ms <= scheduler->now_ms) {
         scheduler_yield();
@@ -365,8 +355,8 @@ static bool source_watch(struct scheduler *scheduler, struct poller_source *sour
 enum park_result scheduler_await(struct poller_source *source, unsigned bits,
                                  enum timeout_class class, uint64_t deadline_ms)
 {
-    struct scheduler *scheduler = scheduler_here();
-    struct user_thread *self = running(scheduler);
+    struct scheduler *scheduler = scheduler_current();
+    struct user_thread *self = scheduler_running(scheduler);
     enum park_result result;
 
     if (!source_watch(scheduler, source, self)) {
@@ -374,7 +364,7 @@ enum park_result scheduler_await(struct poller_source *source, unsigned bits,
     }
     if (source->ready & bits) {
         scheduler_yield();
-        return deadline_ms <= scheduler_here()->now_ms ? PARK_EXPIRED : PARK_WOKEN;
+        return deadline_ms <= scheduler_current()->now_ms ? PARK_EXPIRED : PARK_WOKEN;
     }
     if (deadline_ms > scheduler->now_ms) {
         self->awaits = true;
@@ -406,14 +396,14 @@ static bool source_unlink(struct poller_source *source)
 void scheduler_remove(struct poller_source *source)
 {
     if (source_unlink(source)) {
-        poller_remove(scheduler_here()->poller, source);
+        poller_remove(scheduler_current()->poller, source);
     }
 }
 
 void scheduler_forget(struct poller_source *source)
 {
     if (source_unlink(source)) {
-        poller_forget(scheduler_here()->poller, source);
+        poller_forget(scheduler_current()->poller, source);
     }
 }
 
@@ -421,7 +411,7 @@ void scheduler_wake(struct user_thread *thread)
 {
     struct scheduler *home = atomic_load_explicit(&thread->home, memory_order_acquire);
 
-    if (home != scheduler_here()) {
+    if (home != scheduler_current()) {
         group_wake_remote(thread, home);
     } else if (thread->state == THREAD_PARKED) {
         thread_ready(home, thread);
@@ -448,14 +438,14 @@ int scheduler_run(struct scheduler *scheduler)
         turn_begin(scheduler);
         if (scheduler->turn > 0) {
             switch_away(scheduler);
-            if (scheduler->group != NULL) {
-                group_share(scheduler);
-            }
         }
         if (!is_over(scheduler) && wants_events(scheduler)) {
             scheduler->turns_unseen = 0;
             scheduler->asked_to_look = false;
             live = events_take(scheduler);
+        }
+        if (scheduler->group != NULL) {
+            group_share(scheduler);
         }
     }
     annotate_signals_let_in(&scheduler->outside);

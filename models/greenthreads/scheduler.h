@@ -59,7 +59,8 @@ void scheduler_post(struct scheduler *scheduler, struct scheduler_message *messa
 void scheduler_expect(struct scheduler *scheduler);
 void scheduler_expect_no_more(struct scheduler *scheduler);
 
-/* Of the user thread that runs. */
+/* The scheduler of the calling kernel thread, NULL without one. Not to be remembered across a
+ * park: a user thread may continue on another kernel thread than it was left on. */
 struct scheduler *scheduler_current(void);
 struct user_thread *scheduler_self(void);
 

@@ -64,15 +64,11 @@ void threads_drop(struct scheduler *scheduler)
 
 void scheduler_close(struct scheduler *scheduler)
 {
-    struct scheduler *outer = scheduler_here();
-
     if (scheduler == NULL) {
         return;
     }
     threads_drop(scheduler);
-    scheduler_enter(scheduler);
-    messages_deliver(scheduler);
-    scheduler_enter(outer); /* a member may close for another that never ran */
+    messages_flush(scheduler);
     if (scheduler->post.fd >= 0) {
         (void)close(scheduler->post.fd);
     }
@@ -99,6 +95,16 @@ void messages_deliver(struct scheduler *scheduler)
         message->deliver(message);
         message = next;
     }
+}
+
+void messages_flush(struct scheduler *scheduler)
+{
+    /* One that runs may close another, that never ran. */
+    struct scheduler *outer = scheduler_current();
+
+    scheduler_enter(scheduler);
+    messages_deliver(scheduler);
+    scheduler_enter(outer);
 }
 
 void scheduler_poke(struct scheduler *scheduler)
@@ -255,11 +261,8 @@ bool events_take(struct scheduler *scheduler)
     }
     deadlines_check(scheduler);
     scheduler->due_ms = next_due(scheduler);
-    if (scheduler->group != NULL) {
-        if (scheduler->ready > 0) {
-            group_hunger(scheduler); /* takes its bit back, or it would give to itself */
-        }
-        group_share(scheduler);
+    if (scheduler->group != NULL && scheduler->ready > 0) {
+        group_hunger(scheduler); /* takes its bit back, or it would give to itself */
     }
     return true;
 }

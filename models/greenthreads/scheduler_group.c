@@ -42,7 +42,7 @@ static struct scheduler *member_open(struct scheduler_group *group, unsigned sta
         return NULL;
     }
     member->group = group;
-    member->gift.message.deliver = gift_deliver;
+    member->gift.deliver = gift_deliver;
     pthread_mutex_lock(&group->lock);
     member->sibling = group->all;
     group->all = member;
@@ -86,11 +86,7 @@ void scheduler_group_close(struct scheduler_group *group)
     }
     /* A late wake-up may be passed on once, to where its thread ended. */
     for (unsigned i = 0; i < 2 * group->count; i++) {
-        struct scheduler *member = group->members[i % group->count];
-
-        scheduler_enter(member);
-        messages_deliver(member);
-        scheduler_enter(NULL);
+        messages_flush(group->members[i % group->count]);
     }
     /* All before any closes: a thread lies on a stack of where it began. */
     for (unsigned i = 0; i < group->count; i++) {
@@ -129,7 +125,7 @@ uint64_t scheduler_group_moves(const struct scheduler_group *group)
 void group_spawned(struct scheduler *scheduler)
 {
     atomic_fetch_add_explicit(&scheduler->group->threads, 1, memory_order_relaxed);
-    if (scheduler == scheduler_here()) {
+    if (scheduler == scheduler_current()) {
         group_share(scheduler);
     }
 }
@@ -182,12 +178,7 @@ static void thread_leave(struct scheduler *from, struct user_thread *thread,
     if (thread->moves != NULL) {
         thread->moves->leave(thread->moves_context);
     }
-    while (thread->sources != NULL) {
-        struct poller_source *source = thread->sources;
-
-        thread->sources = source->next;
-        poller_remove(from->poller, source); /* watched anew where it waits next */
-    }
+    thread_unwatch(from, thread); /* anew where it waits next */
     timeout_queue_remove(&thread->timeout);
     thread_unlink(from, thread);
     atomic_store_explicit(&thread->home, to, memory_order_release);
@@ -204,11 +195,11 @@ static void thread_arrive(struct scheduler *to, struct user_thread *thread)
 
 static void gift_deliver(struct scheduler_message *message)
 {
-    struct scheduler *scheduler = scheduler_here();
-    struct user_thread *thread = scheduler->gift.first;
+    struct scheduler *scheduler = scheduler_current();
+    struct user_thread *thread = scheduler->given;
 
     (void)message;
-    scheduler->gift.first = NULL;
+    scheduler->given = NULL;
     scheduler->gift_may_come = false;
     while (thread != NULL) {
         struct user_thread *next = thread->next;
@@ -306,8 +297,8 @@ static void give(struct scheduler *scheduler, size_t count, struct scheduler *to
         thread_leave(scheduler, thread, to);
     }
     atomic_fetch_add_explicit(&scheduler->group->moves, count, memory_order_relaxed);
-    to->gift.first = first;
-    scheduler_post(to, &to->gift.message);
+    to->given = first;
+    scheduler_post(to, &to->gift);
 }
 
 /* At most once in a millisecond of the coarse clock. A gift costs some microseconds on both
@@ -361,7 +352,7 @@ void group_hunger(struct scheduler *scheduler)
 
 void scheduler_group_close_intake(void)
 {
-    struct scheduler *scheduler = scheduler_here();
+    struct scheduler *scheduler = scheduler_current();
 
     if (scheduler->group == NULL) {
         return;
@@ -385,7 +376,7 @@ static void wake_deliver(struct scheduler_message *message)
     struct user_thread *thread =
         (struct user_thread *)((char *)message - offsetof(struct user_thread, wake));
     struct scheduler *home = atomic_load_explicit(&thread->home, memory_order_acquire);
-    struct scheduler *here = scheduler_here();
+    struct scheduler *here = scheduler_current();
 
     if (home != here) {
         scheduler_post(home, message); /* it moved meanwhile */

@@ -4,6 +4,7 @@
 #ifndef TETRAD_SCHEDULER_STATE_H
 #define TETRAD_SCHEDULER_STATE_H
 
+#include <assert.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -46,12 +47,6 @@ struct user_thread {
     void *argument;
 };
 
-/* Threads on their way to a scheduler that asked for some. */
-struct gift {
-    struct scheduler_message message;
-    struct user_thread *first;
-};
-
 struct scheduler {
     struct fiber main;
     struct fiber *running, *left; /* now, and before the last switch */
@@ -87,7 +82,8 @@ struct scheduler {
     atomic_uint_fast64_t *hungry;  /* the word of the group that has: */
     uint64_t hungry_bit;           /* 0: takes no threads */
     uint64_t gift_ms;              /* when it gave threads last */
-    struct gift gift;              /* filled by whoever took the bit away */
+    struct scheduler_message gift; /* from whoever took the bit away */
+    struct user_thread *given;     /* with it */
     bool gift_may_come;            /* the bit was set, or a gift is on its way */
     struct user_thread *closer;    /* waits for that gift */
     size_t zombies;                /* threads that ended before a wake-up came */
@@ -101,19 +97,27 @@ static const enum timeout_class SLEEP_CLASS = TIMEOUT_LINGER;
 
 /* ---- scheduler.c */
 
-/* The scheduler of the calling kernel thread. Not inlined, nor its result remembered: a
- * user thread may continue on another kernel thread than it was left on. */
-struct scheduler *scheduler_here(void);
 void scheduler_enter(struct scheduler *scheduler);
+
+/* The user thread that runs. */
+static inline struct user_thread *scheduler_running(const struct scheduler *scheduler)
+{
+    assert(scheduler->running != &scheduler->main);
+    return (struct user_thread *)scheduler->running;
+}
 
 void thread_ready(struct scheduler *scheduler, struct user_thread *thread);
 void thread_link(struct scheduler *scheduler, struct user_thread *thread);
 void thread_unlink(struct scheduler *scheduler, struct user_thread *thread);
+/* Ends every watch on its behalf. */
+void thread_unwatch(struct scheduler *scheduler, struct user_thread *thread);
 void thread_free(struct scheduler *scheduler, struct user_thread *thread);
 
 /* ---- scheduler_events.c */
 
 void messages_deliver(struct scheduler *scheduler);
+/* The same for one that does not run. */
+void messages_flush(struct scheduler *scheduler);
 void threads_drop(struct scheduler *scheduler);
 
 /* Sleeps until something happens if nobody is ready. False: nothing ever can. */

@@ -24,12 +24,6 @@ static bool is_shared(const struct scheduler *here)
     return here->group != NULL;
 }
 
-static struct user_thread *running(const struct scheduler *here)
-{
-    assert(here->running != &here->main);
-    return (struct user_thread *)here->running;
-}
-
 static void latch(struct sync_latch *guard, bool shared)
 {
     if (shared) {
@@ -108,8 +102,8 @@ static bool wait_granted(struct sync_waiter *self, struct sync_latch *guard, boo
 
 void sync_lock(struct sync_mutex *mutex)
 {
-    const struct scheduler *here = scheduler_here();
-    struct user_thread *self = running(here);
+    const struct scheduler *here = scheduler_current();
+    struct user_thread *self = scheduler_running(here);
     bool shared = is_shared(here);
 
     latch(&mutex->latch, shared);
@@ -127,11 +121,11 @@ void sync_lock(struct sync_mutex *mutex)
 
 void sync_unlock(struct sync_mutex *mutex)
 {
-    const struct scheduler *here = scheduler_here();
+    const struct scheduler *here = scheduler_current();
     bool shared = is_shared(here);
 
     latch(&mutex->latch, shared);
-    assert(mutex->owner == running(here));
+    assert(mutex->owner == scheduler_running(here));
     mutex->owner = queue_grant(&mutex->waiters);
     unlatch(&mutex->latch, shared);
 }
@@ -139,8 +133,8 @@ void sync_unlock(struct sync_mutex *mutex)
 enum park_result sync_wait(struct sync_condition *condition, struct sync_mutex *mutex,
                            uint64_t deadline_ms)
 {
-    const struct scheduler *here = scheduler_here();
-    struct sync_waiter self = { .thread = running(here) };
+    const struct scheduler *here = scheduler_current();
+    struct sync_waiter self = { .thread = scheduler_running(here) };
     bool shared = is_shared(here), granted;
 
     latch(&condition->latch, shared);
@@ -161,7 +155,7 @@ enum park_result sync_wait(struct sync_condition *condition, struct sync_mutex *
 
 void sync_signal(struct sync_condition *condition)
 {
-    bool shared = is_shared(scheduler_here());
+    bool shared = is_shared(scheduler_current());
 
     latch(&condition->latch, shared);
     (void)queue_grant(&condition->waiters);
@@ -170,7 +164,7 @@ void sync_signal(struct sync_condition *condition)
 
 void sync_broadcast(struct sync_condition *condition)
 {
-    bool shared = is_shared(scheduler_here());
+    bool shared = is_shared(scheduler_current());
     struct user_thread *woken;
 
     latch(&condition->latch, shared);
@@ -182,14 +176,14 @@ void sync_broadcast(struct sync_condition *condition)
 
 void sync_acquire(struct sync_semaphore *semaphore)
 {
-    const struct scheduler *here = scheduler_here();
+    const struct scheduler *here = scheduler_current();
     bool shared = is_shared(here);
 
     latch(&semaphore->latch, shared);
     if (semaphore->count > 0) {
         semaphore->count--;
     } else {
-        struct sync_waiter waiter = { .thread = running(here) };
+        struct sync_waiter waiter = { .thread = scheduler_running(here) };
 
         queue_append(&semaphore->waiters, &waiter);
         (void)wait_granted(&waiter, &semaphore->latch, shared, UINT64_MAX);
@@ -199,7 +193,7 @@ void sync_acquire(struct sync_semaphore *semaphore)
 
 void sync_release(struct sync_semaphore *semaphore)
 {
-    bool shared = is_shared(scheduler_here());
+    bool shared = is_shared(scheduler_current());
 
     latch(&semaphore->latch, shared);
     if (queue_grant(&semaphore->waiters) == NULL) {
