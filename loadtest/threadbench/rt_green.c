@@ -80,11 +80,6 @@ static int hybrid_start(void (*first)(struct rt_world *, void *), void *argument
     return uthread_run(rt_kthreads, green_first, &world);
 }
 
-static void *green_share(size_t bytes)
-{
-    return kernel_pages(bytes, false);
-}
-
 static void *green_main(void *argument)
 {
     struct rt_thread *thread = argument;
@@ -277,27 +272,16 @@ static int green_wait_ready(struct rt_descriptor *descriptor, enum rt_direction 
     }
 }
 
-static void green_mark(struct rt_world *world)
-{
-    (void)world;
-}
-
-static void green_usage(const struct rt_world *world, struct rt_usage *usage)
-{
-    (void)world;
-    kernel_usage(usage, false);
-}
-
 #define RUNTIME(NAME, LOADED, START, CREATE)                                             \
     {                                                                                    \
-        .name = NAME, .loaded = LOADED, .start = START, .share = green_share,            \
+        .name = NAME, .loaded = LOADED, .start = START, .share = kernel_own_pages,       \
         .create = CREATE, .join = green_join, .yield = uthread_yield,                    \
         .self = green_self, .mutex_init = green_mutex_init, .lock = green_lock,          \
         .unlock = green_unlock, .condition_init = green_condition_init,                  \
         .wait = green_wait, .signal = green_signal, .broadcast = green_broadcast,        \
         .open = green_open, .close = green_close, .read = green_read,                    \
-        .write = green_write, .wait_ready = green_wait_ready, .mark = green_mark,        \
-        .usage = green_usage                                                             \
+        .write = green_write, .wait_ready = green_wait_ready, .mark = kernel_no_mark,    \
+        .usage = kernel_own_usage                                                        \
     }
 
 const struct rt rt_green = RUNTIME("green", green_loaded, green_start, green_create);

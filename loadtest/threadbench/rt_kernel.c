@@ -180,3 +180,19 @@ void kernel_threads_name(char *text, size_t size)
         (void)snprintf(text, size, "unknown C library");
     }
 }
+
+void *kernel_own_pages(size_t bytes)
+{
+    return kernel_pages(bytes, false);
+}
+
+void kernel_no_mark(struct rt_world *world)
+{
+    (void)world;
+}
+
+void kernel_own_usage(const struct rt_world *world, struct rt_usage *usage)
+{
+    (void)world;
+    kernel_usage(usage, false);
+}

@@ -31,6 +31,12 @@ void *kernel_pages(size_t bytes, bool between_processes);
 /* Of this process; children: with those that were waited for. */
 void kernel_usage(struct rt_usage *usage, bool children);
 
+/* For the table of a runtime whose threads are all in one process: its memory is shared
+ * anyhow, the kernel adds up its threads, and so nothing is to be left by any of them. */
+void *kernel_own_pages(size_t bytes);
+void kernel_no_mark(struct rt_world *world);
+void kernel_own_usage(const struct rt_world *world, struct rt_usage *usage);
+
 /* The C library's name for its threads, such as "NPTL 2.36". */
 void kernel_threads_name(char *text, size_t size);
 

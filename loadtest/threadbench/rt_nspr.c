@@ -65,11 +65,6 @@ static int nspr_start(void (*first)(struct rt_world *, void *), void *argument)
     return 0;
 }
 
-static void *nspr_pages(size_t bytes)
-{
-    return kernel_pages(bytes, false);
-}
-
 static void nspr_main(void *argument)
 {
     struct rt_thread *thread = argument;
@@ -209,22 +204,11 @@ static int nspr_wait_ready(struct rt_descriptor *descriptor, enum rt_direction d
     return PR_Poll(&waited, 1, PR_INTERVAL_NO_TIMEOUT) < 0 ? last_error() : 0;
 }
 
-static void nspr_mark(struct rt_world *world)
-{
-    (void)world;
-}
-
-static void nspr_usage(const struct rt_world *world, struct rt_usage *usage)
-{
-    (void)world;
-    kernel_usage(usage, false);
-}
-
 const struct rt rt_nspr = {
     .name = "nspr",
     .loaded = nspr_loaded,
     .start = nspr_start,
-    .share = nspr_pages,
+    .share = kernel_own_pages,
     .create = nspr_create,
     .join = nspr_join,
     .yield = nspr_yield,
@@ -241,8 +225,8 @@ const struct rt rt_nspr = {
     .read = nspr_read,
     .write = nspr_write,
     .wait_ready = nspr_wait_ready,
-    .mark = nspr_mark,
-    .usage = nspr_usage,
+    .mark = kernel_no_mark,
+    .usage = kernel_own_usage,
 };
 
 #else

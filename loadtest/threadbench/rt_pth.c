@@ -55,11 +55,6 @@ static int pth_start(void (*first)(struct rt_world *, void *), void *argument)
     return 0;
 }
 
-static void *pth_pages(size_t bytes)
-{
-    return kernel_pages(bytes, false);
-}
-
 /* Pth's own function returns a pointer, which nobody wants. */
 struct rt_thread {
     pth_t id;
@@ -199,23 +194,12 @@ static ssize_t pth_write_some(struct rt_descriptor *descriptor, const void *byte
     return count;
 }
 
-static void pth_mark(struct rt_world *world)
-{
-    (void)world;
-}
-
-static void pth_usage(const struct rt_world *world, struct rt_usage *usage)
-{
-    (void)world;
-    kernel_usage(usage, false);
-}
-
 const struct rt rt_pth = {
     .name = "pth",
     .descriptors_max = FD_SETSIZE,
     .loaded = pth_loaded,
     .start = pth_start,
-    .share = pth_pages,
+    .share = kernel_own_pages,
     .create = pth_make,
     .join = pth_join_one,
     .yield = pth_yield_once,
@@ -232,8 +216,8 @@ const struct rt rt_pth = {
     .read = pth_read_some,
     .write = pth_write_some,
     .wait_ready = pth_wait_ready,
-    .mark = pth_mark,
-    .usage = pth_usage,
+    .mark = kernel_no_mark,
+    .usage = kernel_own_usage,
 };
 
 #else

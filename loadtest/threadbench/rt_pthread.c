@@ -44,11 +44,6 @@ static int pthread_start(void (*first)(struct rt_world *, void *), void *argumen
     return -error;
 }
 
-static void *pthread_share(size_t bytes)
-{
-    return kernel_pages(bytes, false);
-}
-
 static void *pthread_main(void *argument)
 {
     struct rt_thread *thread = argument;
@@ -102,22 +97,11 @@ static int pthread_condition_make(struct rt_condition *condition)
     return kernel_condition_init(condition, false);
 }
 
-static void pthread_mark(struct rt_world *world)
-{
-    (void)world; /* the kernel adds up the threads of a process */
-}
-
-static void pthread_usage(const struct rt_world *world, struct rt_usage *usage)
-{
-    (void)world;
-    kernel_usage(usage, false);
-}
-
 const struct rt rt_pthread = {
     .name = "pthread",
     .loaded = pthread_loaded,
     .start = pthread_start,
-    .share = pthread_share,
+    .share = kernel_own_pages,
     .create = pthread_make,
     .join = pthread_join_one,
     .yield = kernel_yield,
@@ -134,6 +118,6 @@ const struct rt rt_pthread = {
     .read = kernel_read,
     .write = kernel_write,
     .wait_ready = kernel_wait_ready,
-    .mark = pthread_mark,
-    .usage = pthread_usage,
+    .mark = kernel_no_mark,
+    .usage = kernel_own_usage,
 };

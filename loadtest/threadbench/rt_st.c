@@ -65,11 +65,6 @@ static int threads_start(void (*first)(struct rt_world *, void *), void *argumen
     return 0;
 }
 
-static void *threads_pages(size_t bytes)
-{
-    return kernel_pages(bytes, false);
-}
-
 static void *threads_main(void *argument)
 {
     struct rt_thread *thread = argument;
@@ -201,22 +196,11 @@ static int descriptor_wait_ready(struct rt_descriptor *descriptor,
                : 0;
 }
 
-static void threads_mark(struct rt_world *world)
-{
-    (void)world;
-}
-
-static void threads_usage(const struct rt_world *world, struct rt_usage *usage)
-{
-    (void)world;
-    kernel_usage(usage, false);
-}
-
 const struct rt rt_st = {
     .name = "st",
     .loaded = threads_loaded,
     .start = threads_start,
-    .share = threads_pages,
+    .share = kernel_own_pages,
     .create = threads_create,
     .join = threads_join,
     .yield = threads_yield,
@@ -233,8 +217,8 @@ const struct rt rt_st = {
     .read = descriptor_read,
     .write = descriptor_write,
     .wait_ready = descriptor_wait_ready,
-    .mark = threads_mark,
-    .usage = threads_usage,
+    .mark = kernel_no_mark,
+    .usage = kernel_own_usage,
 };
 
 #else
