@@ -1,7 +1,7 @@
 # The load test, which nothing of the build needs.
 
-EXTRA_DIST += loadtest/loadtest.sh loadtest/run.py loadtest/measure loadtest/peers \
-	tests/loadtest
+EXTRA_DIST += loadtest/loadtest.sh loadtest/python.sh loadtest/run.py loadtest/measure \
+	loadtest/peers tests/loadtest
 
 .PHONY: bench
 bench: all

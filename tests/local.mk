@@ -12,7 +12,7 @@ PY_LOG_COMPILER = $(PYTHON) -B
 
 TESTS += tests/layers.py tests/service.py
 tests/service.log: server/tetrad.service tetrad
-EXTRA_DIST += tests/service.py
+EXTRA_DIST += tests/service.py tests/tap.py
 tests/layers.log: libtetrad.a
 AM_TESTS_ENVIRONMENT = \
 	TETRAD_SOURCE='$(abs_top_srcdir)'; TETRAD_BUILD='$(abs_top_builddir)'; NM='$(NM)'; \

@@ -12,6 +12,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+import tap
+
 BUILD = Path(os.environ["TETRAD_BUILD"])
 UNIT = (BUILD / "server/tetrad.service").read_text()
 PROGRAM = BUILD / "tetrad"
@@ -75,17 +77,5 @@ def check_security():
 CHECKS = [check_paths, check_options, check_verify, check_verify_sees, check_security]
 
 
-def main():
-    failed = False
-    print(f"1..{len(CHECKS)}")
-    for number, check in enumerate(CHECKS, 1):
-        fault = check()
-        failed = failed or bool(fault)
-        print("not ok" if fault else "ok", number, "-", check.__doc__)
-        for line in fault.splitlines():
-            print("#", line)
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(tap.run(CHECKS))

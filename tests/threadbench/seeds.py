@@ -13,6 +13,9 @@ import sys
 import tempfile
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+import tap
+
 FOLDER = Path(os.environ["TETRAD_SOURCE"]) / "loadtest/threadbench"
 PROGRAM = Path(os.environ["TETRAD_BUILD"]) / "loadtest/threadbench/threadbench"
 
@@ -129,19 +132,5 @@ def check_published():
 CHECKS = [check_quick, check_fit, check_failure, check_usage, check_published]
 
 
-def main():
-    failed = False
-    print(f"1..{len(CHECKS)}")
-    for count, check in enumerate(CHECKS, 1):
-        faults = list(check())
-        failed = failed or bool(faults)
-        print("not ok" if faults else "ok", count, "-", check.__doc__)
-        for fault in faults:
-            for line in fault.splitlines():
-                print("#", line)
-        sys.stdout.flush()
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(tap.run(CHECKS))

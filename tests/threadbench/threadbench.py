@@ -17,6 +17,9 @@ import sys
 import tempfile
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+import tap
+
 PROGRAM = Path(os.environ["TETRAD_BUILD"]) / "loadtest/threadbench/threadbench"
 # Threads of these are known to the kernel.
 KERNEL = ["pthread", "process", "nspr"]
@@ -321,19 +324,5 @@ CHECKS = [check_benches, check_storm, check_absent, check_crew, check_table, che
           check_failure, check_timeout, check_interrupt]
 
 
-def main():
-    failed = False
-    print(f"1..{len(CHECKS)}")
-    for number, check in enumerate(CHECKS, 1):
-        faults = list(check())
-        failed = failed or bool(faults)
-        print("not ok" if faults else "ok", number, "-", check.__doc__)
-        for fault in faults:
-            for line in fault.splitlines():
-                print("#", line)
-        sys.stdout.flush()
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(tap.run(CHECKS))
