@@ -165,5 +165,9 @@ class Cell:
     def end(self):
         """Nothing of it is left afterwards."""
         servers.abandon(self.running)
+        self.forget()
+
+    def forget(self):
+        """What end() does, for one whose servers have been abandoned."""
         self.running.clear()  # Their ids may be another program's from now on.
         shutil.rmtree(self.folder, ignore_errors=True)

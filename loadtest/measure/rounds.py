@@ -34,7 +34,7 @@ class Round:
         finally:
             servers.abandon([server for one in self.cells for server in one.running])
             for one in self.cells:
-                one.end()
+                one.forget()
         return [one.result for one in self.cells]
 
     def take_turns(self, step, order, before=None, after=None):
