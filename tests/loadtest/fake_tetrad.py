@@ -17,8 +17,9 @@ MODELS = ("threads", "greenthreads", "processes", "starving", "reopening", "clos
           "wrong", "refusing", "silent", "crashing", "ending", "stubborn", "unclean",
           "leaving")
 
-# Answers of one connection before "reopening" closes it.
-REOPENING_AFTER = 100
+# Answers of one connection before "reopening" closes it: so few that a slow machine too gets
+# to it between the looks at the sockets, half a second apart.
+REOPENING_AFTER = 20
 
 
 def parse(arguments):
