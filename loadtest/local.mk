@@ -1,4 +1,13 @@
-# The load test, which nothing of the build needs.
+# The load test, which nothing of the build needs, and the floors that it compares with.
+
+noinst_PROGRAMS += loadtest/floor
+loadtest_floor_CPPFLAGS = $(AM_CPPFLAGS) $(LIBUV_CFLAGS)
+loadtest_floor_SOURCES = \
+	loadtest/floor.c loadtest/floor.h \
+	loadtest/floor_blocking.c \
+	loadtest/floor_epoll.c \
+	loadtest/floor_uv.c
+loadtest_floor_LDADD = $(LIBUV_LIBS)
 
 EXTRA_DIST += loadtest/loadtest.sh loadtest/python.sh loadtest/run.py loadtest/measure \
 	loadtest/peers tests/loadtest

@@ -50,7 +50,8 @@ HIDDEN_FROM_CONN = re.compile(r"(http_\w+|site|file_\w+)\.h$")
 
 LIBRARY_OWNERS = {
     "llhttp.h": re.compile(r"server/http_parser\.c$"),
-    "uv.h": re.compile(r"models/eventloop/|loadtest/threadbench/uv_loop\.c$"),
+    "uv.h": re.compile(
+        r"models/eventloop/|loadtest/threadbench/uv_loop\.c$|loadtest/floor_uv\.c$"),
     "pth.h": re.compile(r"loadtest/threadbench/rt_pth\.c$"),
     "st.h": re.compile(r"loadtest/threadbench/rt_st\.c$"),
     "nspr.h": re.compile(r"loadtest/threadbench/rt_nspr\.c$"),
@@ -221,7 +222,7 @@ def rule_models_speak_no_http(tree):
 
 
 def rule_benchmarks_know_no_runtime(tree):
-    """threadbench includes its own headers, and those of a model only in rt_*.c"""
+    """what measures includes its own headers, and those of a model only in threadbench's rt_*.c"""
     own = {p.name for p in tree.sources("loadtest", suffixes=(".h",))}
     of_models = {p.name for p in tree.sources("models", suffixes=(".h",))}
     for path in tree.sources("loadtest"):
@@ -389,6 +390,7 @@ RULES = [
             lambda t: append(t, "models/threads/threads.c", "#include <uv.h>\n"),
             lambda t: append(t, "server/conn.c", "#include <liburing.h>\n"),
             lambda t: append(t, "loadtest/threadbench/pipes.c", "#include <uv.h>\n"),
+            lambda t: append(t, "loadtest/floor_epoll.c", "#include <uv.h>\n"),
             lambda t: append(t, "loadtest/threadbench/rt_st.c", "#include <pth.h>\n"),
         ],
     ),
@@ -398,6 +400,7 @@ RULES = [
             lambda t: append(t, "loadtest/threadbench/bench_pipe.c", '#include "scheduler.h"\n'),
             lambda t: append(t, "loadtest/threadbench/rt_green.c", '#include "conn.h"\n'),
             lambda t: append(t, "loadtest/threadbench/run.c", '#include "nowhere.h"\n'),
+            lambda t: append(t, "loadtest/floor.c", '#include "conn.h"\n'),
         ],
     ),
     (

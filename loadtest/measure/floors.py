@@ -1,0 +1,25 @@
+"""The floors: bare loops that answer canned bytes (loadtest/floor.c), as rows beside the
+servers that are to come near to them.
+"""
+
+import os
+
+MODES = ("epoll", "uv", "uv-tcp", "threads", "threads-batch", "processes")
+
+# Whose floor is whose: what waits in the same way, and as cheaply as it can be done.
+FLOOR_OF = {
+    "prefork": "floor-processes", "apache-prefork": "floor-processes",
+    "threads": "floor-threads-batch", "apache-worker": "floor-threads",
+    "floor-threads-batch": "floor-threads",
+}
+DEFAULT_FLOOR = "floor-epoll"
+
+
+def floor_of(name):
+    return FLOOR_OF.get(name, DEFAULT_FLOOR)
+
+
+def find_program(binary):
+    """The floors' program of the build that a tetrad comes from; None if it has none."""
+    path = os.path.join(os.path.dirname(binary), "loadtest", "floor")
+    return path if os.path.isfile(path) and os.access(path, os.X_OK) else None
