@@ -407,6 +407,13 @@ void scheduler_forget(struct poller_source *source)
     }
 }
 
+void scheduler_remove_all(void)
+{
+    struct scheduler *scheduler = scheduler_current();
+
+    thread_unwatch(scheduler, scheduler_running(scheduler));
+}
+
 void scheduler_wake(struct user_thread *thread)
 {
     struct scheduler *home = atomic_load_explicit(&thread->home, memory_order_acquire);

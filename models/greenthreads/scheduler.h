@@ -89,6 +89,10 @@ enum park_result scheduler_await(struct poller_source *source, unsigned bits,
 void scheduler_remove(struct poller_source *source);
 void scheduler_forget(struct poller_source *source);
 
+/* Of all that the calling user thread watches: before it tells another one that it is done
+ * with what they share. */
+void scheduler_remove_all(void);
+
 /* Makes a parked thread run again; does nothing to one that runs or is ready. From any
  * kernel thread of its group, if the thread cannot end before this returns: a thread that
  * is about to park on another kernel thread is woken when it has. */

@@ -73,6 +73,8 @@ static void thread_main(void *argument)
 
     scheduler_set_local(thread);
     thread->result = thread->run(thread->argument);
+    /* What it watched may be the joiner's, to close or to free. */
+    scheduler_remove_all();
     end(thread);
 }
 
