@@ -9,6 +9,27 @@ loadtest_floor_SOURCES = \
 	loadtest/floor_uv.c
 loadtest_floor_LDADD = $(LIBUV_LIBS)
 
+# tload, a load generator; spelled zb it is the one of 1998.
+noinst_PROGRAMS += loadtest/tload
+loadtest_tload_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/loadtest/threadbench
+loadtest_tload_SOURCES = \
+	loadtest/tload.c \
+	loadtest/tload_client.c loadtest/tload_client.h \
+	loadtest/tload_load.c loadtest/tload_load.h \
+	loadtest/tload_options.c loadtest/tload_options.h \
+	loadtest/tload_reply.c loadtest/tload_reply.h \
+	loadtest/tload_report.c loadtest/tload_report.h \
+	loadtest/tload_tally.h \
+	loadtest/tload_target.c loadtest/tload_target.h \
+	loadtest/tload_zb.c \
+	loadtest/threadbench/spread.c loadtest/threadbench/spread.h
+loadtest_tload_LDADD =
+
+loadtest/zb: loadtest/tload$(EXEEXT)
+	$(AM_V_GEN)ln -sf tload$(EXEEXT) $@
+all-local: loadtest/zb
+CLEANFILES += loadtest/zb
+
 EXTRA_DIST += loadtest/loadtest.sh loadtest/python.sh loadtest/run.py loadtest/measure \
 	loadtest/peers tests/loadtest
 

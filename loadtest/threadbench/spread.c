@@ -15,8 +15,7 @@ static size_t step_of(uint64_t value)
     return (size_t)shift * 16 + (value >> shift);
 }
 
-/* The last value of a step. */
-static uint64_t step_end(size_t step)
+uint64_t spread_step_end(size_t step)
 {
     unsigned shift;
 
@@ -50,7 +49,7 @@ uint64_t spread_at(const struct spread *spread, unsigned parts)
     for (size_t i = 0; i < SPREAD_STEPS; i++) {
         seen += spread->steps[i];
         if (seen >= wanted && seen > 0) {
-            uint64_t end = step_end(i);
+            uint64_t end = spread_step_end(i);
 
             return end < spread->most ? end : spread->most;
         }

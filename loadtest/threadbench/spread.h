@@ -3,6 +3,7 @@
 #ifndef THREADBENCH_SPREAD_H
 #define THREADBENCH_SPREAD_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 enum { SPREAD_STEPS = 16 * 61 };
@@ -12,6 +13,9 @@ struct spread {
     uint64_t count, most;
     uint32_t steps[SPREAD_STEPS];
 };
+
+/* The last value of a step. */
+uint64_t spread_step_end(size_t step);
 
 void spread_add(struct spread *spread, uint64_t value);
 void spread_merge(struct spread *spread, const struct spread *other);

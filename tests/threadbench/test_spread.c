@@ -40,6 +40,12 @@ static void test_precision(void **state)
             assert_true(found >= value);
             assert_true(found - value <= value / 16);
             assert_true(spread_at(&spread, 1000) == UINT64_MAX);
+            for (unsigned step = 0; step < SPREAD_STEPS; step++) {
+                if (spread.steps[step] > 0) {
+                    assert_true(spread_step_end(step) ==
+                                (step < SPREAD_STEPS - 1 ? found : UINT64_MAX));
+                }
+            }
         }
     }
 }

@@ -74,6 +74,7 @@ UNIT_TESTS = \
 	tests/unit/test_text \
 	tests/unit/test_thread_pool \
 	tests/unit/test_timeout_queue \
+	tests/unit/test_tload_reply \
 	tests/unit/test_transport_socket \
 	tests/unit/test_uthread \
 	tests/unit/test_uthread_group \
@@ -153,3 +154,6 @@ tests_unit_test_cold_file_LDFLAGS = $(AM_LDFLAGS) $(WRAP_ALLOCATION) \
 	-Wl,--wrap=preadv2 -Wl,--wrap=pread -Wl,--wrap=__pread_chk
 tests_unit_test_http_answer_LDFLAGS = $(AM_LDFLAGS) $(WRAP_ALLOCATION)
 tests_unit_test_memory_LDFLAGS = $(AM_LDFLAGS) $(WRAP_ALLOCATION)
+
+tests_unit_test_tload_reply_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/loadtest
+tests_unit_test_tload_reply_SOURCES = tests/unit/test_tload_reply.c loadtest/tload_reply.c
