@@ -4,6 +4,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 
 import fake_http
@@ -166,7 +167,9 @@ def test_other_bytes_than_the_file_s(run, tmp_path):
 
 
 def test_nobody_listens(run):
-    result = run("-c", "2", "-n", "4", "http://127.0.0.1:%d/" % servers.free_port())
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    result = run("-c", "2", "-n", "4", "http://127.0.0.1:%d/" % port)
     assert (result.status, result.errors_by_kind()) == (1, {"connect": 4})
     assert "Connection refused" in result.text
 
