@@ -11,7 +11,7 @@ cd "$source"
 
 packages_to_test="libcmocka-dev clang python3 python3-pytest python3-h11 python3-pytest-xdist \
 procps curl wrk nghttp2-client systemd libclang-rt-dev \
-apache2-utils strace binutils"
+apache2-utils apache2-bin nginx-light lighttpd h2o strace binutils"
 
 full='' build=''
 case ${1-} in

@@ -31,7 +31,7 @@ all-local: loadtest/zb
 CLEANFILES += loadtest/zb
 
 EXTRA_DIST += loadtest/loadtest.sh loadtest/python.sh loadtest/run.py loadtest/measure \
-	loadtest/peers tests/loadtest
+	loadtest/peers.sh loadtest/peers.py loadtest/conf tests/loadtest
 
 .PHONY: bench
 bench: all

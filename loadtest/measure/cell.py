@@ -10,7 +10,7 @@ import tempfile
 import time
 from collections import namedtuple
 
-from measure import generators, machine, processes, servers, slices
+from measure import accounts, generators, machine, processes, servers, slices
 
 # wrk's shortest run, in seconds.
 SLICE_SECONDS = 1
@@ -18,8 +18,9 @@ SLICE_SECONDS = 1
 # How long the fairness pass lasts, in seconds.
 FAIRNESS_SHORTEST, FAIRNESS_LONGEST = 1, 5
 
-# seconds: so many slices of one second.
-Plan = namedtuple("Plan", "object root clients seconds warmup workers placement")
+# seconds: so many slices of one second. accounts: who counts the servers' CPU time.
+Plan = namedtuple("Plan", "object root clients seconds warmup workers placement accounts",
+                  defaults=[accounts.Clocks()])
 
 
 class CellError(Exception):
@@ -139,8 +140,7 @@ class Cell:
 
     def prepare(self):
         plan = self.plan
-        url = self.subject.launch(plan.root, plan.workers, plan.placement.server,
-                                  self.folder, self.running.append)
+        url = self.subject.launch(plan, self.folder, self.running.append)
         self.target = url.rstrip("/") + plan.object.url_path
         check_answers(self.target, plan, self.folder)
         generators.warm_up(self.target, plan.clients, plan.warmup, plan.placement.client)

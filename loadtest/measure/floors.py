@@ -3,6 +3,9 @@ servers that are to come near to them.
 """
 
 import os
+import urllib.parse
+
+from measure import servers
 
 MODES = ("epoll", "uv", "uv-tcp", "threads", "threads-batch", "processes")
 
@@ -23,3 +26,20 @@ def find_program(binary):
     """The floors' program of the build that a tetrad comes from; None if it has none."""
     path = os.path.join(os.path.dirname(binary), "loadtest", "floor")
     return path if os.path.isfile(path) and os.access(path, os.X_OK) else None
+
+
+class Floor:
+    """A row of the table: one mode of the floors' program."""
+
+    kind = "floor"
+
+    def __init__(self, mode, program):
+        self.name = "floor-" + mode
+        self.mode, self.program = mode, program
+
+    def launch(self, plan, folder, register):
+        path = urllib.parse.unquote(plan.object.url_path.lstrip("/"))
+        server = servers.Server([self.program, self.mode, os.path.join(plan.root, path)],
+                                plan, folder)
+        register(server)
+        return server.wait_announced(self.mode)

@@ -1,4 +1,4 @@
-"""The command line of the load test.
+"""The command line of the load test, and what peers.sh's (peers_options.py) shares with it.
 
 It turns words into checked values and knows nothing of servers or measuring.
 """
@@ -14,20 +14,22 @@ EXIT_FAILED = 1
 EXIT_USAGE = 2
 EXIT_TOOL_MISSING = 3
 
-PEERS = ("nginx", "lighttpd", "h2o")
+PEERS = ("nginx", "nginx-plain", "apache-prefork", "apache-worker", "apache-event",
+         "lighttpd", "h2o", "caddy")
+ALIASES = {"apache": [name for name in PEERS if name.startswith("apache-")]}
 
 # Descriptors the server and the generator need beside one per client.
 SPARE_DESCRIPTORS = 100
 
-DESCRIPTION = """\
-Measures every model of tetrad with the same load and prints one table.
-
+ARGUMENTS = """
 OBJECT    a size (0, 1k, 6k, 64k, 1m ...), made for the run; or a path to a file,
           or its name below htdocs                                    default: 6k
 CLIENTS   keep-alive connections                                      default: 10
 DURATION  load of each server in each round, whole seconds or minutes,
           in turns of a second                                        default: 10s
 """
+
+DESCRIPTION = "Measures every model of tetrad with the same load and prints one table.\n"
 
 EPILOG = """\
 exit status: 0 all rows measured, 1 a row failed, 2 wrong usage, 3 a tool is missing
@@ -40,7 +42,8 @@ examples:
 
 class Parser(argparse.ArgumentParser):
     def error(self, message):
-        sys.stderr.write("loadtest: %s; see --help\n" % message)
+        sys.stderr.write("%s: %s; see --help\n"
+                         % (self.prog.rpartition(".")[0], message))
         sys.exit(EXIT_USAGE)
 
 
@@ -74,47 +77,56 @@ def parse_seed(text):
     return int(text)
 
 
-def parse_list(text):
+def split(text):
     names = [name for name in re.split(r"[,\s]+", text) if name]
     if not names:
         raise argparse.ArgumentTypeError("an empty list")
+    return names
+
+
+def check_once(names, text):
     if len(set(names)) != len(names):
         raise argparse.ArgumentTypeError("a name is given twice: '%s'" % text)
     return names
 
 
+def parse_list(text):
+    return check_once(split(text), text)
+
+
 def parse_peers(text):
-    names = parse_list(text)
-    for name in names:
-        if name not in PEERS:
+    names = []
+    for name in split(text):
+        if name not in PEERS and name not in ALIASES:
             raise argparse.ArgumentTypeError(
                 "unknown peer '%s' (known: %s)" % (name, ", ".join(PEERS)))
-    return names
+        names += ALIASES.get(name, [name])
+    return check_once(names, text)
 
 
-def build_parser():
-    parser = Parser(prog="loadtest.sh", description=DESCRIPTION, epilog=EPILOG,
+def base_parser(prog, description, epilog):
+    """What both programs understand."""
+    parser = Parser(prog=prog, description=description + ARGUMENTS, epilog=epilog,
                     formatter_class=argparse.RawDescriptionHelpFormatter,
                     allow_abbrev=False)
-    parser.add_argument("object", nargs="?", default="6k", metavar="OBJECT")
-    parser.add_argument("clients", nargs="?", default=10, type=parse_count,
-                        metavar="CLIENTS")
-    parser.add_argument("duration", nargs="?", default=10, type=parse_duration,
-                        metavar="DURATION")
+    parser.add_argument("words", nargs="*", metavar="OBJECT [CLIENTS [DURATION]]",
+                        help="see above")
+    parser.add_argument("--object", metavar="OBJECT", help="the same as the first word")
+    parser.add_argument("--clients", metavar="N", type=parse_count,
+                        help="the same as the second")
+    parser.add_argument("--duration", metavar="TIME", type=parse_duration,
+                        help="the same as the third")
     parser.add_argument("--models", type=parse_list, metavar="LIST",
                         help="only these models, separated by commas")
     parser.add_argument("--rounds", type=parse_count, default=3, metavar="N",
                         help="measurements of each server, in turns with the others (3)")
     parser.add_argument("--warmup", type=parse_time, default=2.0, metavar="TIME",
                         help="the same load before each measurement, discarded (2s)")
-    parser.add_argument("--workers", type=parse_count, metavar="N",
+    parser.add_argument("--workers", type=parse_count, default=1, metavar="N",
                         help="workers of each server, and its CPUs as far as there are "
                              "some (1)")
     parser.add_argument("--same-cpu", action="store_true",
                         help="server and clients share one CPU, as in 1998")
-    parser.add_argument("--peers", type=parse_peers, default=[], metavar="LIST",
-                        help="other servers as rows of the same rounds: %s"
-                             % ", ".join(PEERS))
     parser.add_argument("--json", metavar="FILE", help="write every raw number to FILE")
     parser.add_argument("--seed", type=parse_seed, metavar="N",
                         help="repeat the order of an earlier run")
@@ -122,6 +134,25 @@ def build_parser():
                         help="measure this binary and build nothing (also: the "
                              "environment's TETRAD)")
     return parser
+
+
+def take_words(parser, options):
+    """The words without a name, each of which may be given by its option instead."""
+    if len(options.words) > 3:
+        parser.error("unrecognized arguments: %s" % " ".join(options.words[3:]))
+    places = (("object", str, "6k"), ("clients", parse_count, 10),
+              ("duration", parse_duration, 10))
+    for place, (name, read, default) in enumerate(places):
+        given = getattr(options, name, None)
+        if place < len(options.words):
+            if given is not None:
+                parser.error("%s is given twice: '%s' and --%s"
+                             % (name.upper(), options.words[place], name))
+            try:
+                given = read(options.words[place])
+            except argparse.ArgumentTypeError as error:
+                parser.error("argument %s: %s" % (name.upper(), error))
+        setattr(options, name, default if given is None else given)
 
 
 def check_descriptors(parser, clients):
@@ -145,14 +176,22 @@ def check_json_target(parser, path):
         parser.error("--json: cannot write '%s'" % path)
 
 
-def parse(arguments):
-    parser = build_parser()
-    options = parser.parse_args(arguments)
+def finish(parser, arguments):
+    """The checked options of either program."""
+    options = parser.parse_intermixed_args(arguments)
+    take_words(parser, options)
     options.tetrad = options.tetrad or os.environ.get("TETRAD")
-    options.workers = options.workers or 1
     check_descriptors(parser, options.clients)
     if options.json:
         check_json_target(parser, options.json)
     if options.seed is None:
         options.seed = int.from_bytes(os.urandom(4), "big")
     return options
+
+
+def parse(arguments):
+    parser = base_parser("loadtest.sh", DESCRIPTION, EPILOG)
+    parser.add_argument("--peers", type=parse_peers, default=[], metavar="LIST",
+                        help="other servers as rows of the same rounds: %s; apache: all "
+                             "of its" % ", ".join(PEERS))
+    return finish(parser, arguments)

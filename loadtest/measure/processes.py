@@ -35,11 +35,14 @@ def become_subreaper():
     _prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def start(command, cpus, output, errors, session=False, environment=None):
-    """Starts command on cpus. It does not survive us, whatever ends us."""
+def start(command, cpus, output, errors, session=False, environment=None, join=None):
+    """Starts command on cpus. It does not survive us, whatever ends us. join is called in
+    the child, before the command is."""
     def prepare():
         os.sched_setaffinity(0, cpus)
         _prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+        if join:
+            join()
 
     return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output,
                             stderr=errors, start_new_session=session,
@@ -141,10 +144,11 @@ def kill_descendants():
 
 
 class Tree:
-    """A server: the leader of a session, which we started, and all that came from it."""
+    """A server: the leader of a session, which we started, and all that came from it.
+    group: the kernel's account of its CPU time (accounts.py), if it has one."""
 
-    def __init__(self, root):
-        self.root = root
+    def __init__(self, root, group=None):
+        self.root, self.group = root, group
 
     def pids(self):
         """Processes of the session, and descendants that left it."""
@@ -166,6 +170,8 @@ class Tree:
                 switches.update(task_switches(pid))
             except OSError:
                 continue  # It ended meanwhile: its parent has its time.
+        if self.group:
+            total_ns = self.group.cpu_ns()
         return Counters(total_ns, user, system, switches)
 
     def task_switches(self):

@@ -12,13 +12,14 @@ class Progress:
     """On a terminal, what is under way is one line that changes, and results stay. In a
     file every line stays, and there are fewer."""
 
-    def __init__(self, rounds, stream=sys.stderr):
-        self.rounds, self.stream = rounds, stream
+    def __init__(self, rounds, stream=sys.stderr, what="round"):
+        self.rounds, self.stream, self.what = rounds, stream, what
         self.changing = stream.isatty()
 
     def write(self, number, text, stays):
         begin, end = (ERASE_LINE, "\n" if stays else "") if self.changing else ("", "\n")
-        self.stream.write("%sround %d/%d, %s%s" % (begin, number, self.rounds, text, end))
+        self.stream.write("%s%s %d/%d, %s%s" % (begin, self.what, number, self.rounds,
+                                                text, end))
         self.stream.flush()
 
     def preparing(self, number, name):

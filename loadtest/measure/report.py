@@ -115,8 +115,9 @@ def legend(rounds):
     return lines
 
 
-def write_json(path, options, plan, facts, orders, cells, rows):
-    document = {
+def document(options, plan, facts, orders, cells, rows):
+    """Everything that is known of a run, for the JSON file."""
+    return {
         "schema": SCHEMA,
         "command": sys.argv[1:],
         "seed": options.seed,
@@ -129,12 +130,16 @@ def write_json(path, options, plan, facts, orders, cells, rows):
         "workers": plan.workers,
         "placement": {"server_cpus": sorted(plan.placement.server),
                       "client_cpus": sorted(plan.placement.client)},
+        "cpu_account": plan.accounts.name,
         "environment": facts,
         "order": orders,
         "cells": cells,
         "rows": rows,
         "legend": dict(summary.LEGEND),
     }
+
+
+def write_json(path, result):
     with open(path, "w", encoding="utf-8") as file:
-        json.dump(document, file, indent=1)
+        json.dump(result, file, indent=1)
         file.write("\n")

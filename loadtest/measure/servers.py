@@ -1,29 +1,25 @@
-"""Servers under test: how tetrad and its peers are started, how it shows that they are
-ready, and how they are stopped so that nothing stays behind.
+"""Servers under test: how one is started, how it shows that it is ready, and how it is
+stopped so that nothing stays behind; and tetrad's models. Other servers are in peers.py,
+the bare loops in floors.py.
 """
 
 import os
 import re
-import shutil
 import signal
-import socket
 import subprocess
 import time
 
 from measure import processes
 
 READY_LINE = re.compile(
-    r"^tetrad: (?P<model>\S+), \d+ workers?, serving .* at (?P<url>http://\S+)$", re.M)
+    r"^(?:tetrad|floor): (?P<model>\S+), \d+ workers?, serving .* at (?P<url>http://\S+)$",
+    re.M)
 
 START_SECONDS = 10
 # tetrad's default grace time of 10 s, and some to end in.
 STOP_SECONDS = 15
 # What is granted to servers whose numbers nobody wants any more, before they are killed.
 INTERRUPTED_SECONDS = 2
-# Another program may take a peer's port between the choice and the bind.
-PORT_ATTEMPTS = 3
-
-PEER_PACKAGES = {"nginx": "nginx-light", "lighttpd": "lighttpd", "h2o": "h2o"}
 
 
 class ServerError(Exception):
@@ -31,14 +27,27 @@ class ServerError(Exception):
 
 
 class Server:
-    """One running server: the leader of its own session, with its output in a file."""
+    """One running server: the leader of its own session, with its output in a file and
+    an account of its CPU time."""
 
-    def __init__(self, command, cpus, folder):
+    def __init__(self, command, plan, folder, extra_environment=None):
         self.log_path = os.path.join(folder, "server.log")
-        with open(self.log_path, "wb") as log:
-            self.process = processes.start(command, cpus, log, log, session=True,
-                                           environment=environment())
-        self.tree = processes.Tree(self.process.pid)
+        self.group = plan.accounts.new()
+        try:
+            with open(self.log_path, "wb") as log:
+                self.process = processes.start(
+                    command, plan.placement.server, log, log, session=True,
+                    environment={**environment(), **(extra_environment or {})},
+                    join=self.group and self.group.join)
+        except BaseException:
+            self.close_account()
+            raise
+        self.tree = processes.Tree(self.process.pid, self.group)
+
+    def close_account(self):
+        """Once no process of it is left."""
+        if self.group:
+            self.group.close()
 
     def log(self):
         return processes.read_text(self.log_path)
@@ -59,6 +68,13 @@ class Server:
                 raise ServerError("did not start, %s%s"
                                   % (describe(self.process.wait()), self.last_words()))
         raise ServerError("not ready within %d s%s" % (START_SECONDS, self.last_words()))
+
+    def wait_announced(self, name):
+        """The URL of the line that says it is ready, and that it is what was asked for."""
+        match = self.wait_ready(lambda: READY_LINE.search(self.log()))
+        if match["model"] != name:
+            raise ServerError("asked for %s, got %s" % (name, match["model"]))
+        return match["url"]
 
     def check_alive(self):
         if self.process.poll() is not None:
@@ -92,6 +108,7 @@ def abandon(running):
         server.tree.kill()
         server.process.wait()
         server.tree.reap()
+        server.close_account()
 
 
 def describe(status):
@@ -123,90 +140,22 @@ def list_models(binary):
 
 
 class Model:
-    """A row of the table: tetrad under one of its models."""
+    """A row of the table: tetrad under one of its models. label: the row's name, where
+    that is not the model's."""
 
     kind = "model"
 
-    def __init__(self, name, binary):
-        self.name = name
+    def __init__(self, name, binary, label=None):
+        self.name = label or name
+        self.model = name
         self.binary = binary
 
-    def command(self, root, workers):
-        return [self.binary, "--model", self.name, "--port", "0",
-                "--workers", str(workers), root]
+    def command(self, plan):
+        return [self.binary, "--model", self.model, "--port", "0",
+                "--workers", str(plan.workers), plan.root]
 
-    def launch(self, root, workers, cpus, folder, register):
+    def launch(self, plan, folder, register):
         """Starts it; register is given the server before anything can go wrong."""
-        server = Server(self.command(root, workers), cpus, folder)
+        server = Server(self.command(plan), plan, folder)
         register(server)
-        match = server.wait_ready(lambda: READY_LINE.search(server.log()))
-        if match["model"] != self.name:
-            raise ServerError("asked for %s, got %s" % (self.name, match["model"]))
-        return match["url"]
-
-
-class Peer:
-    """A row of the table: another server, tuned, with one template of configuration."""
-
-    kind = "peer"
-
-    def __init__(self, name, source, object_size):
-        self.name = name
-        self.program = find_program(name)
-        self.template = os.path.join(source, "loadtest", "peers", name + ".conf")
-        # A small file is copied into the head's own write; a large one is better sent
-        # from the page cache.
-        self.small = object_size <= 32768
-
-    def command(self, config, folder):
-        return {"nginx": [self.program, "-e", "stderr", "-p", folder, "-c", config],
-                "lighttpd": [self.program, "-D", "-f", config],
-                "h2o": [self.program, "-m", "worker", "-c", config]}[self.name]
-
-    def write_config(self, root, workers, folder, port):
-        values = {"PORT": str(port), "ROOT": root, "DIR": folder,
-                  "WORKERS": str(workers),
-                  # lighttpd counts the processes beside a watching one; none is one.
-                  "EXTRA_WORKERS": str(workers if workers > 1 else 0),
-                  "SENDFILE": "off" if self.small else "on",
-                  "USER": "user root root;" if os.geteuid() == 0 else "",
-                  "H2O_USER": "user: root" if os.geteuid() == 0 else ""}
-        text = processes.read_text(self.template)
-        text = re.sub(r"@([A-Z0-9_]+)@", lambda match: values[match[1]], text)
-        path = os.path.join(folder, self.name + ".conf")
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
-        return path
-
-    def launch(self, root, workers, cpus, folder, register):
-        for attempt in range(PORT_ATTEMPTS):
-            port = free_port()
-            config = self.write_config(root, workers, folder, port)
-            server = Server(self.command(config, folder), cpus, folder)
-            register(server)
-            try:
-                server.wait_ready(lambda: accepts(port))
-                return "http://127.0.0.1:%d" % port
-            except ServerError:
-                taken = "in use" in server.log()
-                if not taken or attempt == PORT_ATTEMPTS - 1:
-                    raise
-                abandon([server])
-        raise AssertionError("unreachable")
-
-
-def find_program(name):
-    """Servers live in sbin, which a user's PATH may lack."""
-    path = os.environ.get("PATH", "") + ":/usr/sbin:/usr/local/sbin"
-    return shutil.which(name, path=path)
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-def accepts(port):
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
+        return server.wait_announced(self.model)

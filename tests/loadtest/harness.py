@@ -7,6 +7,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.dirname(os.path.dirname(HERE))
 LOADTEST = os.path.join(SOURCE, "loadtest", "loadtest.sh")
+PEERS = os.path.join(SOURCE, "loadtest", "peers.sh")
 STAND_IN = os.path.join(HERE, "fake_tetrad.py")
 
 LONGEST_RUN = 300
@@ -28,22 +29,23 @@ def wait_for(condition, seconds=20):
 
 
 class Runner:
-    """Runs loadtest.sh with a scratch folder of its own, by which everything that comes
-    from it can be recognised: descendants inherit the environment."""
+    """Runs loadtest.sh, or another program like it, with a scratch folder of its own, by
+    which everything that comes from it can be recognised: descendants inherit the
+    environment."""
 
-    def __init__(self, scratch):
-        self.scratch = str(scratch)
+    def __init__(self, scratch, program=LOADTEST):
+        self.scratch, self.program = str(scratch), program
         self.environment = {name: value for name, value in os.environ.items()
                             if not name.startswith("TETRAD")}
         self.environment["TMPDIR"] = self.scratch
 
     def start(self, *arguments):
-        return subprocess.Popen([LOADTEST, *arguments], env=self.environment, text=True,
+        return subprocess.Popen([self.program, *arguments], env=self.environment, text=True,
                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE, start_new_session=True)
 
     def run(self, *arguments):
-        return subprocess.run([LOADTEST, *arguments], env=self.environment, text=True,
+        return subprocess.run([self.program, *arguments], env=self.environment, text=True,
                               stdin=subprocess.DEVNULL, capture_output=True,
                               timeout=LONGEST_RUN, check=False)
 

@@ -5,7 +5,7 @@ import os
 import pytest
 from harness import STAND_IN
 
-from measure import options, servers
+from measure import options
 
 
 @pytest.mark.parametrize("arguments, named", [
@@ -23,7 +23,11 @@ from measure import options, servers
     (["--seed", "x"], "'x'"),
     (["--models", ""], "empty"),
     (["--models", "threads,threads"], "twice"),
-    (["--peers", "apache"], "'apache' (known: nginx, lighttpd, h2o)"),
+    (["--peers", "iis"], "'iis' (known: nginx, nginx-plain, apache-prefork"),
+    (["--peers", "apache,apache-event"], "twice"),
+    (["6k", "--object", "1k"], "OBJECT is given twice: '6k'"),
+    (["6k", "10", "--clients", "3"], "CLIENTS is given twice: '10'"),
+    (["--clients", "0"], "'0'"),
     (["--unknown"], "--unknown"),
     (["--round", "3"], "--round"),
     (["--json", "/nonexistent/x.json"], "/nonexistent/x.json"),
@@ -43,7 +47,7 @@ def test_help_names_every_option(runner):
     result = runner.run("--help")
     assert result.returncode == 0
     for option in ("--models", "--rounds", "--warmup", "--workers", "--same-cpu",
-                   "--peers", "--json", "--seed", "--tetrad"):
+                   "--peers", "--json", "--seed", "--tetrad", "--object", "--clients"):
         assert option in result.stdout
 
 
@@ -92,11 +96,14 @@ def test_defaults():
     assert (parsed.rounds, parsed.warmup, parsed.workers) == (3, 2.0, 1)
 
 
-@pytest.mark.parametrize("name", options.PEERS)
-def test_a_peer_s_configuration_has_every_value(tmp_path, name):
-    source = os.path.dirname(os.path.dirname(os.path.dirname(STAND_IN)))
-    peer = servers.Peer(name, source, 6144)
-    path = peer.write_config("/root/of/it", 1, str(tmp_path), 12345)
-    with open(path, encoding="utf-8") as file:
-        text = file.read()
-    assert "@" not in text and "12345" in text and "/root/of/it" in text
+@pytest.mark.parametrize("arguments, expected", [
+    (["1k", "3", "5s"], ("1k", 3, 5)), (["--object", "1k", "--clients", "3"], ("1k", 3, 10)),
+    (["--same-cpu", "1k", "--rounds", "2", "3"], ("1k", 3, 10))])
+def test_words_and_options(arguments, expected):
+    parsed = options.parse(arguments)
+    assert (parsed.object, parsed.clients, parsed.duration) == expected
+
+
+def test_apache_is_all_of_its_models():
+    assert options.parse(["--peers", "h2o,apache"]).peers == [
+        "h2o", "apache-prefork", "apache-worker", "apache-event"]

@@ -137,8 +137,8 @@ def test_an_interrupt_in_any_step_leaves_no_server(plan, tmp_path, quick, monkey
     known = []
     launch = servers.Model.launch
 
-    def remember(self, root, workers, cpus, folder, register):
-        return launch(self, root, workers, cpus, folder,
+    def remember(self, its_plan, folder, register):
+        return launch(self, its_plan, folder,
                       lambda server: (register(server), known.append(server)))
 
     monkeypatch.setattr(servers.Model, "launch", remember)
