@@ -73,6 +73,7 @@ def measure_aa(options, plan, scratch, shuffler, model, binary):
     for one, ratio in zip(attempts, ratios):
         one["ratio"] = ratio and ratio._asdict()
     return {"model": model, "verdict": verdict, "reason": reason,
+            "resolution": paired.resolution(ratios[-1]),
             "texts": [peers_report.show_ratio(ratio) for ratio in ratios],
             "attempts": attempts}
 

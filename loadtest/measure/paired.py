@@ -77,6 +77,14 @@ def is_same(ratio):
             or (ratio.low >= 1 - SAME_SHARE and ratio.high <= 1 + SAME_SHARE))
 
 
+def resolution(ratio):
+    """How far from 1 the interval of two rows that are the same reaches: what differs by
+    less cannot be told from them. None of too few pairs."""
+    if ratio is None or ratio.low is None:
+        return None
+    return max(1 - ratio.low, ratio.high - 1, 0)
+
+
 def judge(ratio, most):
     """'met' when the whole interval is at most the bar, 'not met' when all of it is
     beyond, else 'undecided'."""

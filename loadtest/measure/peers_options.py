@@ -13,8 +13,8 @@ servers: CPU time per request, as ratios by pairs of the same second, with an in
 """
 
 EPILOG = """\
-exit status: 0 all rows measured, 1 a row failed or the machine is too unquiet (the same
-server twice was not the same), 2 wrong usage, 3 a tool is missing
+exit status: 0 all rows measured, 1 a row failed or the same server twice did not come out
+the same, 2 wrong usage, 3 a tool is missing
 examples:
   loadtest/peers.sh 6k 10 10s
   loadtest/peers.sh --same-cpu --models threads,greenthreads --peers apache

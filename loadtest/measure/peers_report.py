@@ -19,7 +19,8 @@ no parsing, no files. req/s, p50, p99: wrk's, closed loop. slowest: the rate of 
 client over the mean, of the worst round (h2load). mem: anonymous and shared memory of the
 tree."""
 
-UNQUIET = "UNQUIET MACHINE"
+# What is said of a machine on which the same model twice did not come out the same.
+MARKS = {"different": "UNQUIET MACHINE", "unknown": "MACHINE NOT JUDGED"}
 
 
 def show_ratio(ratio):
@@ -91,14 +92,18 @@ def goals_table(results):
 
 def aa_lines(aa):
     """What the same model twice came to."""
-    shown = ["A/A: %s twice: %s, %s" % (aa["model"], aa["verdict"], text)
-             for text in aa["texts"][-1:]]
-    if len(aa["texts"]) > 1:
-        shown[0] += "; before that: " + "; ".join(aa["texts"][:-1])
+    *earlier, last = aa["texts"]
+    line = "A/A: %s twice: %s, %s" % (aa["model"], aa["verdict"], last)
+    if earlier:
+        line += "; before that: " + "; ".join(earlier)
+    lines = [line]
+    if aa["resolution"] is not None:
+        lines.append("rows that differ by less than %.1f %% cannot be told apart by this run"
+                     % (100 * aa["resolution"]))
     if aa["verdict"] != "same":
-        shown.append("%s: %s; believe no ratio of this run"
-                     % (UNQUIET, aa["reason"]))
-    return shown
+        lines.append("%s: %s; believe no ratio of this run"
+                     % (MARKS[aa["verdict"]], aa["reason"]))
+    return lines
 
 
 def header(options, plan, facts, aa, absent):

@@ -5,7 +5,7 @@ import random
 import pytest
 
 import peers
-from measure import goals, paired
+from measure import goals, paired, peers_report
 
 
 def cell(name, costs, number=1, failure=None):
@@ -101,6 +101,24 @@ def test_nothing_is_known_of_too_few():
     (1.06, 1.07, "undecided")])
 def test_only_a_whole_interval_decides(low, high, verdict):
     assert paired.judge(ratio(low, high), 1.06) == verdict
+
+
+@pytest.mark.parametrize("low, high, least", [
+    (0.98, 1.01, 0.02), (0.99, 1.03, 0.03), (1.0, 1.0, 0.0), (1.002, 1.008, 0.008)])
+def test_what_cannot_be_told_apart(low, high, least):
+    assert paired.resolution(ratio(low, high)) == pytest.approx(least)
+    assert paired.resolution(paired.Ratio(1.0, None, None, 3)) is None
+
+
+def test_the_header_says_what_the_same_twice_came_to():
+    aa = {"model": "threads", "verdict": "same", "reason": None, "resolution": 0.0345,
+          "texts": ["1.040 (1.020..1.060)", "0.990 (0.966..1.010)"]}
+    assert peers_report.aa_lines(aa) == [
+        "A/A: threads twice: same, 0.990 (0.966..1.010); before that: 1.040 (1.020..1.060)",
+        "rows that differ by less than 3.5 % cannot be told apart by this run"]
+    aa.update(verdict="different", reason="it differs")
+    assert peers_report.aa_lines(aa)[-1] == (
+        "UNQUIET MACHINE: it differs; believe no ratio of this run")
 
 
 SAME, DIFFERENT = ratio(0.99, 1.02), ratio(1.03, 1.05)

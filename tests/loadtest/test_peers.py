@@ -132,7 +132,7 @@ def test_a_whole_short_run(runner, tetrad, tmp_path_factory):
                         "--floors", "epoll", "--peers", *beside, "--duration", "1s")
     # One pair of seconds decides nothing, and says so.
     assert result.returncode == 1, result.stderr
-    assert "UNQUIET MACHINE: fewer than 6 pairs" in result.stdout
+    assert "MACHINE NOT JUDGED: fewer than 6 pairs" in result.stdout
     runner.assert_nothing_left()
     with open(path, encoding="utf-8") as file:
         document = json.load(file)
