@@ -1,6 +1,6 @@
 /* Mode epoll: a socket is registered once, for both directions and by edges, so that one
- * request is one wait, one recv and one send. The step of a connection serves mode uv too.
- * It must never know how its caller waits. */
+ * request is one wait, one recv and one send. The step of a connection serves mode uv,
+ * too, and must never know how its caller waits. */
 #include "floor.h"
 
 #include <errno.h>

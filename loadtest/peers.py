@@ -43,8 +43,8 @@ def choose_floors(options, binary):
 
 
 def judge_aa(attempt, attempts=AA_ATTEMPTS):
-    """(verdict, reason, ratios) of the same model twice; attempt() measures it once. It is
-    repeated when it says different, for chance alone does that in one of 20 cases."""
+    """(verdict, reason, ratios) of the same model twice; attempt() measures it once. It
+    is repeated when it says different: chance alone does that in one of 20 cases."""
     found = []
     for _ in range(attempts):
         found.append(attempt())
@@ -92,7 +92,7 @@ def all_ratios(found):
 
 
 def show(options, plan, facts, found):
-    """What is long and seldom read comes first, so that a terminal ends with the goals."""
+    """What is long and seldom read comes first: a terminal ends with the goals."""
     parts = [peers_report.configurations(found.configurations),
              peers_report.header(options, plan, facts, found.aa, found.absent),
              peers_report.legend(options.rounds),
@@ -103,7 +103,8 @@ def show(options, plan, facts, found):
 
 
 def write_json(options, plan, facts, found):
-    document = report.document(options, plan, facts, found.orders, found.cells, found.rows)
+    document = report.document(options, plan, facts, found.orders, found.cells,
+                               found.rows)
     document.update(
         schema=peers_report.SCHEMA, aa=found.aa, unquiet=found.aa["verdict"] != "same",
         not_installed=dict(found.absent), ratios=all_ratios(found),

@@ -1,5 +1,5 @@
-"""Where the kernel keeps one account of the CPU time of a server and of all that came from
-it, what ended included: a control group for each server, where groups can be made.
+"""Where the kernel keeps one account of the CPU time of a server and of all that came
+from it, what ended included: a control group for each server, where groups can be made.
 
 A group must change nothing but the bookkeeping. Where it is also a unit of the scheduler,
 it is taken only if server and clients have a CPU each.
@@ -30,7 +30,8 @@ class Group:
 
     def join(self):
         """Called in the child that is to become the server."""
-        with open(os.path.join(self.folder, "cgroup.procs"), "w", encoding="ascii") as file:
+        path = os.path.join(self.folder, "cgroup.procs")
+        with open(path, "w", encoding="ascii") as file:
             file.write("0")
 
     def cpu_ns(self):

@@ -1,4 +1,4 @@
-"""The command line of the load test, and what peers.sh's (peers_options.py) shares with it.
+"""The command line of the load test, and what that of peers.sh shares with it.
 
 It turns words into checked values and knows nothing of servers or measuring.
 """

@@ -1,5 +1,5 @@
-"""Other servers as rows of the table: what each is called, how it is started with a private
-configuration from loadtest/conf, and in which package it is.
+"""Other servers as rows of the table: what each is called, how it is started with a
+private configuration from loadtest/conf, and in which package it is.
 """
 
 import os

@@ -11,13 +11,13 @@ SCHEMA = {"name": "tetrad-peers", "version": 1}
 COLUMNS = ("req/s", "cpu us/req", "over its floor", "", "p50 us", "p99 us", "mem MiB",
            "slowest", "errors", "flags")
 
-NOTES = """cpu us/req: user and system time of the server's whole process tree, median of
-the rounds. Ratios are of cpu us/req, each the median over pairs of the same second of the
-same round, with its 95 % interval (bootstrap of the pairs); (?) where there are too few
-pairs for one. A floor is a bare loop that waits as the row does and answers canned bytes:
-no parsing, no files. req/s, p50, p99: wrk's, closed loop. slowest: the rate of the slowest
-client over the mean, of the worst round (h2load). mem: anonymous and shared memory of the
-tree."""
+NOTES = """cpu us/req: user and system time of the server's whole process tree, median
+of the rounds. Ratios are of cpu us/req, each the median over pairs of the same second
+of the same round, with its 95 % interval (bootstrap of the pairs); (?) where there are
+too few pairs for one. A floor is a bare loop that waits as the row does and answers
+canned bytes: no parsing, no files. req/s, p50, p99: wrk's, closed loop. slowest: the
+rate of the slowest client over the mean, of the worst round (h2load). mem: anonymous
+and shared memory of the tree."""
 
 # What is said of a machine on which the same model twice did not come out the same.
 MARKS = {"different": "UNQUIET MACHINE", "unknown": "MACHINE NOT JUDGED"}
@@ -98,8 +98,8 @@ def aa_lines(aa):
         line += "; before that: " + "; ".join(earlier)
     lines = [line]
     if aa["resolution"] is not None:
-        lines.append("rows that differ by less than %.1f %% cannot be told apart by this run"
-                     % (100 * aa["resolution"]))
+        lines.append("rows that differ by less than %.1f %% cannot be told apart by this "
+                     "run" % (100 * aa["resolution"]))
     if aa["verdict"] != "same":
         lines.append("%s: %s; believe no ratio of this run"
                      % (MARKS[aa["verdict"]], aa["reason"]))
@@ -122,8 +122,8 @@ def legend(rounds):
                                initial_indent="  ", subsequent_indent="     ")
     if rounds < summary.ROUNDS_FOR_RANKING:
         lines += textwrap.wrap(
-            "%d round%s: an interval knows the seconds of these starts of the servers, and "
-            "little of how one start differs from the next"
+            "%d round%s: an interval knows the seconds of these starts of the servers, "
+            "and little of how one start differs from the next"
             % (rounds, "" if rounds == 1 else "s"), report.WIDTH)
     return lines
 

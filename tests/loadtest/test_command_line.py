@@ -97,7 +97,8 @@ def test_defaults():
 
 
 @pytest.mark.parametrize("arguments, expected", [
-    (["1k", "3", "5s"], ("1k", 3, 5)), (["--object", "1k", "--clients", "3"], ("1k", 3, 10)),
+    (["1k", "3", "5s"], ("1k", 3, 5)),
+    (["--object", "1k", "--clients", "3"], ("1k", 3, 10)),
     (["--same-cpu", "1k", "--rounds", "2", "3"], ("1k", 3, 10))])
 def test_words_and_options(arguments, expected):
     parsed = options.parse(arguments)

@@ -1,4 +1,4 @@
-"""The floors answer what tetrad answers, whole and to the byte, and end without a trace."""
+"""The floors answer what tetrad answers, whole and to the byte, and leave no trace."""
 
 import os
 import re
@@ -12,7 +12,8 @@ from harness import wait_for
 
 from measure import floors, objects, processes
 
-READY = re.compile(rb"^floor: (\S+), 1 worker, serving .* at http://127\.0\.0\.1:(\d+)\n$")
+READY = re.compile(
+    rb"^floor: (\S+), 1 worker, serving .* at http://127\.0\.0\.1:(\d+)\n$")
 REQUEST = b"GET /6k HTTP/1.1\r\nHost: t.test\r\n\r\n"
 
 # Far more than a socket's buffers hold.

@@ -66,7 +66,8 @@ def test_the_interval_of_a_known_distribution():
     # of 101 ranks: 1.96 of these are 10.
     found = paired.ratio_of([float(number) for number in range(101)], 7)
     assert found.median == 50
-    assert found.low == pytest.approx(40, abs=2) and found.high == pytest.approx(60, abs=2)
+    assert found.low == pytest.approx(40, abs=2)
+    assert found.high == pytest.approx(60, abs=2)
 
 
 def test_the_interval_holds_the_truth_about_as_often_as_it_says(monkeypatch):
@@ -114,7 +115,8 @@ def test_the_header_says_what_the_same_twice_came_to():
     aa = {"model": "threads", "verdict": "same", "reason": None, "resolution": 0.0345,
           "texts": ["1.040 (1.020..1.060)", "0.990 (0.966..1.010)"]}
     assert peers_report.aa_lines(aa) == [
-        "A/A: threads twice: same, 0.990 (0.966..1.010); before that: 1.040 (1.020..1.060)",
+        "A/A: threads twice: same, 0.990 (0.966..1.010); "
+        "before that: 1.040 (1.020..1.060)",
         "rows that differ by less than 3.5 % cannot be told apart by this run"]
     aa.update(verdict="different", reason="it differs")
     assert peers_report.aa_lines(aa)[-1] == (
