@@ -31,8 +31,20 @@ all-local: loadtest/zb
 CLEANFILES += loadtest/zb
 
 EXTRA_DIST += loadtest/loadtest.sh loadtest/python.sh loadtest/run.py loadtest/measure \
-	loadtest/peers.sh loadtest/peers.py loadtest/conf tests/loadtest
+	loadtest/peers.sh loadtest/peers.py loadtest/counts.sh loadtest/counts.py \
+	loadtest/conf tests/loadtest
 
-.PHONY: bench
+# The gate: what can be counted exactly, and then what has to be measured. Both are run, and
+# either fails it.
+.PHONY: bench counts loadtest
 bench: all
+	status=0; \
+	$(MAKE) counts || status=1; \
+	TETRAD='$(abs_top_builddir)/tetrad' $(srcdir)/loadtest/peers.sh 6k 10 10s || status=1; \
+	exit $$status
+
+counts: all
+	TETRAD='$(abs_top_builddir)/tetrad' $(srcdir)/loadtest/counts.sh $(COUNTSFLAGS)
+
+loadtest: all
 	TETRAD='$(abs_top_builddir)/tetrad' $(srcdir)/loadtest/loadtest.sh 6k 10 10s

@@ -253,6 +253,35 @@ def task_switches(pid):
     return result
 
 
+def tracer_of(pid):
+    """The process that traces pid; 0: nobody does."""
+    text = read_text("/proc/%d/status" % pid)
+    return int(text.partition("TracerPid:")[2].split(None, 1)[0])
+
+
+def task_states(pids):
+    """The states of all tasks, a letter each."""
+    states = ""
+    for pid in pids:
+        for task in os.listdir("/proc/%d/task" % pid):
+            text = read_text("/proc/%d/task/%s/stat" % (pid, task))
+            states += text.rpartition(")")[2].split()[0]
+    return states
+
+
+def wait_states(pids, letters, seconds):
+    """Whether within so many seconds the state of every task was one of letters."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        try:
+            if not task_states(pids).strip(letters):
+                return True
+        except FileNotFoundError:
+            pass  # A task has just ended.
+        time.sleep(0.0005)
+    return False
+
+
 def sockets_of(pid):
     """The sockets that a process has open, by their numbers in the kernel."""
     found = set()

@@ -16,6 +16,8 @@ READY_LINE = re.compile(
     re.M)
 
 START_SECONDS = 10
+# Of a server that has answered all requests.
+QUIET_SECONDS = 10
 # tetrad's default grace time of 10 s, and some to end in.
 STOP_SECONDS = 15
 # What is granted to servers whose numbers nobody wants any more, before they are killed.
@@ -75,6 +77,11 @@ class Server:
         if match["model"] != name:
             raise ServerError("asked for %s, got %s" % (name, match["model"]))
         return match["url"]
+
+    def wait_quiet(self):
+        """Waits until every task of it sleeps, having done all that it was asked."""
+        if not processes.wait_states(self.tree.pids(), "S", QUIET_SECONDS):
+            raise ServerError("not quiet within %d s%s" % (QUIET_SECONDS, self.last_words()))
 
     def check_alive(self):
         if self.process.poll() is not None:

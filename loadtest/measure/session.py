@@ -43,9 +43,12 @@ def say(program, text):
     sys.stderr.flush()
 
 
-def check_tools(chosen_peers):
-    missing = generators.missing_tools()
-    missing.update(peers.missing(chosen_peers))
+def missing_tools(options):
+    """{program: Debian package} of what measuring under load needs and is not there."""
+    return {**generators.missing_tools(), **peers.missing(options.peers or [])}
+
+
+def check_tools(missing):
     if missing:
         raise Refused(command_line.EXIT_TOOL_MISSING, "; ".join(
             "%s not found; Debian package: %s" % tool for tool in missing.items()))
@@ -106,16 +109,16 @@ def make_shuffler(options):
     return random.Random(options.seed)
 
 
-def run(program, parse, work):
-    """parse makes options of the command line, and work(options, scratch) does it; the
-    exit status."""
+def run(program, parse, work, missing=missing_tools):
+    """parse makes options of the command line, missing(options) says which programs are
+    not there, and work(options, scratch) does it; the exit status."""
     for name in STOP_SIGNALS:
         signal.signal(name, stop_on_signal)
     options = parse(sys.argv[1:])
     processes.become_subreaper()
     scratch = None
     try:
-        check_tools(options.peers or [])
+        check_tools(missing(options))
         scratch = tempfile.mkdtemp(prefix="tetrad-loadtest-")
         os.chmod(scratch, 0o755)
         return work(options, scratch)

@@ -8,6 +8,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.dirname(os.path.dirname(HERE))
 LOADTEST = os.path.join(SOURCE, "loadtest", "loadtest.sh")
 PEERS = os.path.join(SOURCE, "loadtest", "peers.sh")
+COUNTS = os.path.join(SOURCE, "loadtest", "counts.sh")
 STAND_IN = os.path.join(HERE, "fake_tetrad.py")
 
 LONGEST_RUN = 300
