@@ -6,7 +6,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "clock.h"
@@ -37,10 +36,14 @@ void *conn_context(const struct conn *conn)
  * reset has none. */
 static void record(struct conn *conn)
 {
+    const struct transport_ops *ops = conn->transport->ops;
+
     http_conn_record(&conn->http);
-    strcpy(conn->peer, "-");
-    if (conn->transport->ops->peer != NULL) {
-        conn->transport->ops->peer(conn->transport, conn->peer);
+    if (ops->peer != NULL) {
+        conn->peer = malloc(TRANSPORT_PEER_MAX);
+    }
+    if (conn->peer != NULL) {
+        ops->peer(conn->transport, conn->peer);
     }
 }
 
@@ -49,7 +52,8 @@ static void log_finished(struct conn *conn)
     struct exchange exchange;
 
     while (http_conn_finished(&conn->http, &exchange)) {
-        access_writer_write(conn->worker->access, &exchange, conn->peer);
+        access_writer_write(conn->worker->access, &exchange,
+                            conn->peer == NULL ? "-" : conn->peer);
     }
 }
 
@@ -95,6 +99,7 @@ void conn_close(struct conn *conn)
     http_conn_destroy(&conn->http);
     conn->transport->ops->close(conn->transport);
     worker_remove(conn->worker, &conn->link);
+    free(conn->peer);
     free(conn);
 }
 

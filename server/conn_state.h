@@ -24,7 +24,7 @@ struct conn {
     bool probe;         /* draining: look once for a request that is already here */
     bool linger;        /* draining: half-close before the end */
     bool broken;        /* nothing can be sent or received any more */
-    char peer[TRANSPORT_PEER_MAX]; /* set if there is a log */
+    char *peer;         /* its address for the log, owned; NULL without one */
 };
 
 struct conn *conn_of_link(struct worker_link *link);

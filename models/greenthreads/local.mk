@@ -16,6 +16,7 @@ libgreenthreads_a_SOURCES = \
 	models/greenthreads/scheduler_events.c \
 	models/greenthreads/scheduler_group.c models/greenthreads/scheduler_group.h \
 	models/greenthreads/scheduler_state.h \
+	models/greenthreads/scheduler_thread.c \
 	models/greenthreads/serve.c models/greenthreads/serve.h \
 	models/greenthreads/shard.c models/greenthreads/shard.h \
 	models/greenthreads/stack.c models/greenthreads/stack.h \

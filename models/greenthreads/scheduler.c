@@ -11,7 +11,6 @@
 #include "scheduler_state.h"
 
 enum {
-    ALIGNMENT = 64,
     /* While somebody is ready and nobody waits for a descriptor the poller is asked this
      * seldom: a system call for each turn would cost ten times what the switches do. */
     TURNS_UNSEEN_MAX = 64
@@ -56,7 +55,7 @@ void *scheduler_owner(void)
     return scheduler_current()->owner;
 }
 
-/* ---- the run queue and the list of all */
+/* ---- the run queue */
 
 static void queue_append(struct scheduler *scheduler, struct user_thread *thread)
 {
@@ -78,36 +77,6 @@ void thread_ready(struct scheduler *scheduler, struct user_thread *thread)
         scheduler->awaiting--;
     }
     queue_append(scheduler, thread);
-}
-
-void thread_link(struct scheduler *scheduler, struct user_thread *thread)
-{
-    thread->earlier = NULL;
-    thread->later = scheduler->all;
-    if (scheduler->all != NULL) {
-        scheduler->all->earlier = thread;
-    }
-    scheduler->all = thread;
-    scheduler->threads++;
-}
-
-void thread_unlink(struct scheduler *scheduler, struct user_thread *thread)
-{
-    if (thread->earlier == NULL) {
-        scheduler->all = thread->later;
-    } else {
-        thread->earlier->later = thread->later;
-    }
-    if (thread->later != NULL) {
-        thread->later->earlier = thread->earlier;
-    }
-    scheduler->threads--;
-}
-
-void thread_free(struct scheduler *scheduler, struct user_thread *thread)
-{
-    annotate_fiber_destroy(&thread->fiber.notes);
-    stack_return(scheduler->stacks, thread->stack);
 }
 
 /* ---- the switch */
@@ -147,6 +116,10 @@ static struct fiber *queue_next(struct scheduler *scheduler)
     scheduler->turn--;
     scheduler->first = thread->next;
     scheduler->ready--;
+    if (thread->stack == NULL && !thread_begin_anew(scheduler, thread)) {
+        thread_postpone(scheduler, thread);
+        return &scheduler->main;
+    }
     thread->state = THREAD_RUNNING;
     return &thread->fiber;
 }
@@ -162,6 +135,10 @@ static void switch_finish(void)
         return;
     }
     scheduler->ended = NULL;
+    if (ended->state == THREAD_PARKED) {
+        thread_give_stack_back(scheduler, ended);
+        return;
+    }
     if (scheduler->group != NULL &&
         atomic_load_explicit(&ended->wake_posted, memory_order_acquire)) {
         ended->state = THREAD_ENDED; /* freed when that arrives */
@@ -183,22 +160,17 @@ static void switch_away(struct scheduler *scheduler)
     switch_finish();
 }
 
-void thread_unwatch(struct scheduler *scheduler, struct user_thread *thread)
-{
-    while (thread->sources != NULL) {
-        struct poller_source *source = thread->sources;
-
-        thread->sources = source->next;
-        poller_remove(scheduler->poller, source);
-    }
-}
-
-static void thread_main(void *argument)
+void thread_main(void *argument)
 {
     struct user_thread *self = argument;
     struct scheduler *scheduler;
 
     switch_finish();
+    /* Of a sleep without a stack, from which nothing returned. */
+    for (struct poller_source *source = self->sources; source != NULL;
+         source = source->next) {
+        source->awaited = 0;
+    }
     self->run(self->argument);
     scheduler = scheduler_current();
     thread_unwatch(scheduler, self);
@@ -209,87 +181,6 @@ static void thread_main(void *argument)
     }
     scheduler->ended = self;
     switch_away(scheduler);
-}
-
-static struct user_thread *thread_make(struct scheduler *scheduler, void (*run)(void *),
-                                       const void *argument, size_t argument_size)
-{
-    struct stack *stack = stack_take(scheduler->stacks);
-    struct user_thread *thread;
-    uintptr_t top;
-
-    if (stack == NULL) {
-        return NULL;
-    }
-    top = (uintptr_t)stack->low + stack->size - stack->colour;
-    top = (top - sizeof(*thread)) & ~(uintptr_t)(ALIGNMENT - 1);
-    thread = (struct user_thread *)top;
-    top = (top - argument_size) & ~(uintptr_t)(ALIGNMENT - 1);
-    *thread = (struct user_thread){ .stack = stack, .run = run, .argument = (void *)top };
-    atomic_init(&thread->home, scheduler);
-    if (argument_size > 0) {
-        memcpy(thread->argument, argument, argument_size);
-    }
-    annotate_fiber_make(&thread->fiber.notes, stack->low, stack->size);
-    context_make(&thread->fiber.context, stack->low, top - (uintptr_t)stack->low,
-                 thread_main, thread);
-    return thread;
-}
-
-static int spawn(struct scheduler *scheduler, void (*run)(void *), const void *argument,
-                 size_t argument_size, bool movable)
-{
-    struct user_thread *thread = thread_make(scheduler, run, argument, argument_size);
-
-    if (thread == NULL) {
-        return -ENOMEM;
-    }
-    thread->movable = movable;
-    thread_link(scheduler, thread);
-    queue_append(scheduler, thread);
-    if (scheduler->group != NULL) {
-        group_spawned(scheduler);
-    }
-    return 0;
-}
-
-int scheduler_spawn(struct scheduler *scheduler, void (*run)(void *argument),
-                    const void *argument, size_t argument_size)
-{
-    return spawn(scheduler, run, argument, argument_size, false);
-}
-
-int scheduler_spawn_movable(struct scheduler *scheduler, void (*run)(void *argument),
-                            const void *argument, size_t argument_size)
-{
-    return spawn(scheduler, run, argument, argument_size, true);
-}
-
-void scheduler_set_moves(const struct scheduler_moves *moves, void *context)
-{
-    struct user_thread *self = scheduler_self();
-
-    self->moves = moves;
-    self->moves_context = context;
-}
-
-bool scheduler_set_movable(bool movable)
-{
-    struct user_thread *self = scheduler_self();
-    bool before = self->movable;
-
-    self->movable = movable;
-    return before;
-}
-
-void scheduler_set_local(void *local)
-{
-    scheduler_self()->local = local;
-}
-
-void *scheduler_local(void)
-{
-    return scheduler_self()->local;
 }
 
 /* ---- parking */
@@ -308,15 +199,10 @@ void scheduler_yield(void)
     scheduler_pass();
 }
 
-enum park_result scheduler_park(enum timeout_class class, uint64_t deadline_ms)
+/* Parked from now on, and not yet away. */
+static void park(struct scheduler *scheduler, struct user_thread *self,
+                 enum timeout_class class, uint64_t deadline_ms)
 {
-    struct scheduler *scheduler = scheduler_current();
-    struct user_thread *self = scheduler_running(scheduler);
-
-    if (deadline_ms <= scheduler->now_ms) {
-        scheduler_yield();
-        return PARK_EXPIRED;
-    }
     self->deadline_ms = deadline_ms;
     self->class = class;
     self->expired = false;
@@ -329,8 +215,25 @@ enum park_result scheduler_park(enum timeout_class class, uint64_t deadline_ms)
         scheduler->due_ms = deadline_ms;
     }
     self->state = THREAD_PARKED;
+}
+
+enum park_result scheduler_park(enum timeout_class class, uint64_t deadline_ms)
+{
+    struct scheduler *scheduler = scheduler_current();
+    struct user_thread *self = scheduler_running(scheduler);
+
+    if (deadline_ms <= scheduler->now_ms) {
+        scheduler_yield();
+        return PARK_EXPIRED;
+    }
+    park(scheduler, self, class, deadline_ms);
     switch_away(scheduler);
     return self->expired ? PARK_EXPIRED : PARK_WOKEN;
+}
+
+bool scheduler_expired(void)
+{
+    return scheduler_self()->expired;
 }
 
 /* False, and why in source->error. */
@@ -352,27 +255,57 @@ static bool source_watch(struct scheduler *scheduler, struct poller_source *sour
     return true;
 }
 
-enum park_result scheduler_await(struct poller_source *source, unsigned bits,
-                                 enum timeout_class class, uint64_t deadline_ms)
+/* True: parked for the source, and not yet away. False: *result is known already. */
+static bool park_for(struct poller_source *source, unsigned bits,
+                     enum timeout_class class, uint64_t deadline_ms,
+                     enum park_result *result)
 {
     struct scheduler *scheduler = scheduler_current();
     struct user_thread *self = scheduler_running(scheduler);
-    enum park_result result;
 
     if (!source_watch(scheduler, source, self)) {
-        return PARK_FAILED;
+        *result = PARK_FAILED;
+        return false;
     }
-    if (source->ready & bits) {
+    if ((source->ready & bits) != 0 || deadline_ms <= scheduler->now_ms) {
         scheduler_yield();
-        return deadline_ms <= scheduler_current()->now_ms ? PARK_EXPIRED : PARK_WOKEN;
+        *result = deadline_ms <= scheduler_current()->now_ms ? PARK_EXPIRED : PARK_WOKEN;
+        return false;
     }
-    if (deadline_ms > scheduler->now_ms) {
-        self->awaits = true;
-        scheduler->awaiting++;
-    }
+    self->awaits = true;
+    scheduler->awaiting++;
     source->awaited = bits;
-    result = scheduler_park(class, deadline_ms);
+    park(scheduler, self, class, deadline_ms);
+    return true;
+}
+
+enum park_result scheduler_await(struct poller_source *source, unsigned bits,
+                                 enum timeout_class class, uint64_t deadline_ms)
+{
+    enum park_result result;
+
+    struct user_thread *self = scheduler_self();
+
+    if (!park_for(source, bits, class, deadline_ms, &result)) {
+        return result;
+    }
+    switch_away(scheduler_current());
     source->awaited = 0;
+    return self->expired ? PARK_EXPIRED : PARK_WOKEN;
+}
+
+enum park_result scheduler_await_stackless(struct poller_source *source, unsigned bits,
+                                           enum timeout_class class, uint64_t deadline_ms)
+{
+    enum park_result result;
+
+    if (park_for(source, bits, class, deadline_ms, &result)) {
+        struct scheduler *scheduler = scheduler_current();
+
+        assert(scheduler_running(scheduler)->stackless);
+        scheduler->ended = scheduler_running(scheduler);
+        switch_away(scheduler);
+    }
     return result;
 }
 

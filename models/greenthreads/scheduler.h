@@ -46,6 +46,11 @@ void scheduler_close(struct scheduler *scheduler);
 int scheduler_spawn(struct scheduler *scheduler, void (*run)(void *argument),
                     const void *argument, size_t argument_size) MUST_CHECK;
 
+/* The same for a thread that sleeps without a stack, see scheduler_await_stackless. The
+ * copy does not lie on the stack, and is aligned as malloc does. */
+int scheduler_spawn_stackless(struct scheduler *scheduler, void (*run)(void *argument),
+                              const void *argument, size_t argument_size) MUST_CHECK;
+
 /* Runs user threads on the calling kernel thread until none is left: 0. -EDEADLK if all
  * are parked, and no descriptor, deadline or announced message can wake one; they never
  * run again. */
@@ -82,6 +87,16 @@ enum park_result scheduler_park(enum timeout_class class, uint64_t deadline_ms);
  * never waits is never added. */
 enum park_result scheduler_await(struct poller_source *source, unsigned bits,
                                  enum timeout_class class, uint64_t deadline_ms);
+
+/* The same, but the stack is given back for the sleep. So it returns only if it did not
+ * sleep; after a sleep run(argument) begins anew. All that lasts, the source among it, lies in
+ * the argument. For a thread of scheduler_spawn_stackless. */
+enum park_result scheduler_await_stackless(struct poller_source *source, unsigned bits,
+                                           enum timeout_class class,
+                                           uint64_t deadline_ms);
+
+/* Whether the caller's last sleep ended with its deadline. */
+bool scheduler_expired(void);
 
 /* Ends the watch of a source, if there is one. forget: for a descriptor that is closed
  * next, without a system call. By the user thread that awaited it, with whose end every

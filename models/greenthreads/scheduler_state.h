@@ -22,8 +22,9 @@ struct fiber {
     struct annotate_fiber notes;
 };
 
-/* Lies at the top of its own stack. All of it belongs to the kernel thread of its home,
- * but for `home` and `wake_posted`. */
+/* Lies at the top of its own stack, with its argument below; that of a stackless thread in
+ * memory of its own, with its argument behind. All of it belongs to the kernel thread of its
+ * home, but for `home` and `wake_posted`. */
 struct user_thread {
     struct fiber fiber;
     struct user_thread *next; /* in the run queue, or on the way to another scheduler */
@@ -34,15 +35,16 @@ struct user_thread {
     enum timeout_class class;
     enum thread_state state;
     bool expired;
-    bool awaits;  /* counted in its home's `awaiting` */
-    bool movable; /* to another kernel thread, while it is ready */
+    bool awaits;    /* counted in its home's `awaiting` */
+    bool movable;   /* to another kernel thread, while it is ready */
+    bool stackless; /* its record does not lie on the stack */
     atomic_bool wake_posted;
     struct scheduler_message wake; /* from another kernel thread */
     struct poller_source *sources; /* watched on its behalf */
     void *local;                   /* the user's own */
     const struct scheduler_moves *moves;
     void *moves_context;
-    struct stack *stack; /* lent by the pool */
+    struct stack *stack; /* lent by the pool; NULL: it begins anew when it next runs */
     void (*run)(void *argument);
     void *argument;
 };
@@ -50,7 +52,8 @@ struct user_thread {
 struct scheduler {
     struct fiber main;
     struct fiber *running, *left; /* now, and before the last switch */
-    struct user_thread *ended;    /* its stack goes back after the switch away from it */
+    struct user_thread *ended; /* its stack goes back after the switch away from it; the
+                                     thread itself too, unless it is parked */
 
     struct user_thread *first, *last; /* the run queue */
     size_t ready;                     /* its length */
@@ -107,11 +110,21 @@ static inline struct user_thread *scheduler_running(const struct scheduler *sche
 }
 
 void thread_ready(struct scheduler *scheduler, struct user_thread *thread);
+/* Where each begins, on its own stack. */
+void thread_main(void *thread);
+
+/* ---- scheduler_thread.c */
+
 void thread_link(struct scheduler *scheduler, struct user_thread *thread);
 void thread_unlink(struct scheduler *scheduler, struct user_thread *thread);
 /* Ends every watch on its behalf. */
 void thread_unwatch(struct scheduler *scheduler, struct user_thread *thread);
 void thread_free(struct scheduler *scheduler, struct user_thread *thread);
+/* For one that sleeps without. */
+void thread_give_stack_back(struct scheduler *scheduler, struct user_thread *thread);
+/* On a stack again; false without memory: then it asks later. */
+bool thread_begin_anew(struct scheduler *scheduler, struct user_thread *thread);
+void thread_postpone(struct scheduler *scheduler, struct user_thread *thread);
 
 /* ---- scheduler_events.c */
 

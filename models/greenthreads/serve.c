@@ -15,37 +15,40 @@
 #include "shard.h"
 #include "transport_socket.h"
 
-/* What a user thread starts with; copied to its stack. */
-struct task {
-    struct shard *shard;
-    int fd;
-    enum serve_kind kind;
-};
-
-static enum park_result await(struct poller_source *source, const struct conn *conn,
-                              enum poller_bits bits)
-{
-    return scheduler_await(source, bits, conn_timeout(conn), conn_deadline(conn));
-}
-
-/* What a user thread serves, and where: another shard after a move. */
+/* What a user thread serves, and where: another shard after a move. It lasts from one run
+ * to the next, as no stack does. */
 struct conversation {
     struct shard *shard;
-    struct conn *conn;
-    int fd;
+    struct conn *conn; /* NULL: not yet begun */
+    struct transport_socket transport;
+    struct poller_source source;
     enum serve_kind kind;
 };
 
+/* Until the next request: a stack is not needed for that. Returns only if it did not sleep.
+ */
+static enum park_result rest(struct conversation *self)
+{
+    bool bare = self->kind == SERVE_ADMITTED && conn_can_move(self->conn);
+    enum timeout_class class = conn_timeout(self->conn);
+    uint64_t deadline_ms = conn_deadline(self->conn);
+
+    if (self->shard->shared) {
+        (void)scheduler_set_movable(bare);
+    }
+    return bare
+               ? scheduler_await_stackless(&self->source, POLLER_READ, class, deadline_ms)
+               : scheduler_await(&self->source, POLLER_READ, class, deadline_ms);
+}
+
 /* False: the connection is at its end. */
-static bool wait_for(enum conn_wait wait, const struct conversation *self,
-                     struct poller_source *source)
+static bool wait_for(enum conn_wait wait, struct conversation *self)
 {
     enum park_result result = PARK_WOKEN;
     struct conn *conn = self->conn;
 
     if (self->shard->shared) {
-        (void)scheduler_set_movable(wait == CONN_WAIT_READ &&
-                                    self->kind == SERVE_ADMITTED && conn_can_move(conn));
+        (void)scheduler_set_movable(false);
     }
     switch (wait) {
     case CONN_AGAIN:
@@ -54,10 +57,11 @@ static bool wait_for(enum conn_wait wait, const struct conversation *self,
         conn_expire(conn);
         break;
     case CONN_WAIT_READ:
-        result = await(source, conn, POLLER_READ);
+        result = rest(self);
         break;
     case CONN_WAIT_WRITE:
-        result = await(source, conn, POLLER_WRITE);
+        result = scheduler_await(&self->source, POLLER_WRITE, conn_timeout(conn),
+                                 conn_deadline(conn));
         break;
     case CONN_WAIT_WORK:
         return offload_run(self->shard->offload, conn_work(conn),
@@ -78,24 +82,24 @@ struct refusal {
     struct user_thread *thread;
 };
 
-static void converse(const struct conversation *self)
+static void converse(struct conversation *self)
 {
-    struct poller_source source = { .fd = self->fd, .slot = POLLER_NONE };
+    struct poller_source *source = &self->source;
     enum conn_wait wait;
 
     do {
-        source.ready &= POLLER_FINAL | POLLER_URGENT;
+        source->ready &= POLLER_FINAL | POLLER_URGENT;
         wait = conn_step(self->conn);
-        if (wait == CONN_WAIT_READ && (source.ready & POLLER_URGENT) != 0) {
+        if (wait == CONN_WAIT_READ && (source->ready & POLLER_URGENT) != 0) {
             /* The short receive may have been due to it, with more behind it. */
-            source.ready &= ~(unsigned)POLLER_URGENT;
+            source->ready &= ~(unsigned)POLLER_URGENT;
             wait = CONN_AGAIN;
         }
-    } while (wait_for(wait, self, &source));
-    scheduler_forget(&source);
+    } while (wait_for(wait, self));
+    scheduler_forget(source);
 }
 
-static void converse_refused(const struct conversation *refused)
+static void converse_refused(struct conversation *refused)
 {
     struct refusal self = { .conn = refused->conn, .thread = scheduler_self() };
     struct shard *shard = refused->shard;
@@ -174,43 +178,55 @@ static const struct scheduler_moves moves = { .leave = move_out, .arrive = move_
 
 /* ---- */
 
+static bool begin(struct conversation *self)
+{
+    self->conn = conn_open(self->shard->worker, &self->transport.base, scheduler_self());
+    if (self->conn == NULL) {
+        self->transport.base.ops->close(&self->transport.base);
+        return false;
+    }
+    if (self->shard->abandoned) {
+        conn_abandon(self->conn);
+    }
+    scheduler_set_moves(&moves, self);
+    return true;
+}
+
+/* Runs once for each time that it wakes from its rest, and the last time to the end. */
 static void serve(void *argument)
 {
-    const struct task *task = argument;
-    struct conversation self = { .shard = task->shard,
-                                 .fd = task->fd,
-                                 .kind = task->kind };
-    struct transport_socket transport;
+    struct conversation *self = argument;
 
-    transport_socket_open(&transport, task->fd);
-    self.conn = conn_open(self.shard->worker, &transport.base, scheduler_self());
-    if (self.conn == NULL) {
-        transport.base.ops->close(&transport.base);
-    } else {
-        if (self.shard->abandoned) {
-            conn_abandon(self.conn);
+    if (self->conn != NULL) {
+        if (scheduler_expired()) {
+            conn_expire(self->conn);
         }
-        scheduler_set_moves(&moves, &self);
-        if (self.kind == SERVE_REFUSED) {
-            converse_refused(&self);
+        converse(self);
+        conn_close(self->conn);
+    } else if (begin(self)) {
+        if (self->kind == SERVE_REFUSED) {
+            converse_refused(self);
         } else {
-            converse(&self);
+            converse(self);
         }
-        conn_close(self.conn);
+        conn_close(self->conn);
     }
-    leave(self.shard, self.kind);
+    leave(self->shard, self->kind);
 }
 
 void serve_start(struct shard *shard, int fd, enum serve_kind kind)
 {
     static struct log_limit limit;
-    struct task task = { .shard = shard, .fd = fd, .kind = kind };
+    struct conversation self = { .shard = shard,
+                                 .source = { .fd = fd, .slot = POLLER_NONE },
+                                 .kind = kind };
 
+    transport_socket_open(&self.transport, fd);
     shard->live++;
     if (kind == SERVE_REFUSED) {
         shard->refused++;
     }
-    if (scheduler_spawn(shard->scheduler, serve, &task, sizeof(task)) == 0) {
+    if (scheduler_spawn_stackless(shard->scheduler, serve, &self, sizeof(self)) == 0) {
         return;
     }
     if (log_allow(&limit, clock_now_ms())) {

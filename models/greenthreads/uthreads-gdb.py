@@ -60,7 +60,9 @@ class InfoUthreads(gdb.Command):
               f"{int(own['awaiting'])} wait for descriptors")
         for number, thread in enumerate(threads()):
             state = str(thread["state"]).removeprefix("THREAD_").lower()
-            print(f"{number:4}  {int(thread):#x}  {state:8}  {first_function(thread)}")
+            if not thread["stack"]:
+                state += ", no stack"
+            print(f"{number:4}  {int(thread):#x}  {state:16}  {first_function(thread)}")
 
 
 class UthreadBacktrace(gdb.Command):
@@ -84,6 +86,8 @@ class UthreadBacktrace(gdb.Command):
         if str(thread["state"]) == "THREAD_RUNNING":
             gdb.execute("backtrace")
             return
+        if not thread["stack"]:
+            raise gdb.GdbError("it has no stack while it sleeps, and begins anew")
         architecture = gdb.newest_frame().architecture().name()
         if architecture not in SAVED:
             raise gdb.GdbError(f"not known for {architecture}")

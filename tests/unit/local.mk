@@ -68,6 +68,7 @@ UNIT_TESTS = \
 	tests/unit/test_site_rules \
 	tests/unit/test_site_setup \
 	tests/unit/test_stack \
+	tests/unit/test_stackless \
 	tests/unit/test_supervisor \
 	tests/unit/test_sync \
 	tests/unit/test_target \
@@ -131,6 +132,10 @@ tests_unit_test_scheduler_LDADD = libgreenthreads.a $(LDADD)
 
 tests_unit_test_scheduler_events_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/models/greenthreads
 tests_unit_test_scheduler_events_LDADD = libgreenthreads.a $(LDADD)
+
+tests_unit_test_stackless_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/models/greenthreads
+tests_unit_test_stackless_LDADD = libgreenthreads.a $(LDADD)
+tests_unit_test_stackless_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=stack_take
 
 tests_unit_test_stack_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/models/greenthreads
 tests_unit_test_stack_LDADD = libgreenthreads.a $(LDADD)
