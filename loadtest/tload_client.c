@@ -1,6 +1,6 @@
-/* The life of a connection: connect, send, receive, and again. Each socket is in the epoll set
- * once, edge-triggered, so a request over a connection that stays costs a send, a receive and
- * its share of a wait. */
+/* The life of a connection: connect, send, receive, and again. Each socket is in the
+ * epoll set once, edge-triggered, so a request over a connection that stays costs a
+ * send, a receive and its share of a wait. */
 #include "tload_client.h"
 
 #include <errno.h>
@@ -60,7 +60,8 @@ static void finish(struct tload_load *load, struct tload_client *client)
     }
 }
 
-/* Not at once: a server that refuses everything must not be asked from within the failure. */
+/* Not at once: a server that refuses everything must not be asked from within the
+ * failure. */
 static void go_on_later(struct tload_load *load, struct tload_client *client,
                         bool at_tick)
 {
@@ -104,8 +105,8 @@ static void fail_malformed(struct tload_load *load, struct tload_client *client,
 
 static void open_client(struct tload_load *load, struct tload_client *client);
 
-/* The server has closed or reset a connection that had no answer in progress: an older one
- * may do so at any time, and then the program of 1998 asks again. */
+/* The server has closed or reset a connection that had no answer in progress: an older
+ * one may do so at any time, and then the program of 1998 asks again. */
 static void lose(struct tload_load *load, struct tload_client *client,
                  enum tload_error kind, int error)
 {

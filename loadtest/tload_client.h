@@ -1,5 +1,5 @@
-/* One connection of the load: what it waits for, and what becomes of its requests. It must
- * never know when the load ends, or how results are shown. */
+/* One connection of the load: what it waits for, and what becomes of its requests. It
+ * must never know when the load ends, or how results are shown. */
 #ifndef TLOAD_CLIENT_H
 #define TLOAD_CLIENT_H
 

@@ -1,5 +1,5 @@
-/* The loop around the connections: first the idle ones are opened, then comes the load, then
- * what is still on its way is waited for. */
+/* The loop around the connections: first the idle ones are opened, then comes the load,
+ * then what is still on its way is waited for. */
 #include "tload_load.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
-/* The command line of tload, and that of the program of 1998 as which it can be called. It
- * must never know a socket. */
+/* The command line of tload, and that of the program of 1998 as which it can be called.
+ * It must never know a socket. */
 #include "tload_options.h"
 
 #include <errno.h>

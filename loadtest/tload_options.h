@@ -25,8 +25,8 @@ struct tload_options {
     const char *host, *path, *port;
 };
 
-/* Both print what is wrong, or the help that was asked for. Returns -1 to go on, or the exit
- * status. */
+/* Both print what is wrong, or the help that was asked for. Returns -1 to go on, or the
+ * exit status. */
 int tload_options_parse(struct tload_options *options, int argc, char **argv);
 int tload_options_parse_zb(struct tload_options *options, int argc, char **argv);
 

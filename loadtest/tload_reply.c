@@ -137,8 +137,8 @@ static const char *find(const char *head, size_t size, const char *wanted)
     return memmem(head, size, wanted, strlen(wanted));
 }
 
-/* The rule of 1998, which looks for words anywhere in the head, and takes the number after the
- * colon and one more byte. */
+/* The rule of 1998, which looks for words anywhere in the head, and takes the number
+ * after the colon and one more byte. */
 static const char *apply_zb(const struct tload_reader *reader, const char *head,
                             size_t size, struct tload_head *parsed)
 {

@@ -1,6 +1,6 @@
-/* What an answer says, from its bytes as they come. Pure: it must never know a socket or a
- * clock. It is as strict as a measurement needs: what would let two clients differ about where
- * an answer ends is not an answer. */
+/* What an answer says, from its bytes as they come. Pure: it must never know a socket
+ * or a clock. It is as strict as a measurement needs: what would let two clients differ
+ * about where an answer ends is not an answer. */
 #ifndef TLOAD_REPLY_H
 #define TLOAD_REPLY_H
 
@@ -20,8 +20,8 @@ struct tload_head {
     bool keep; /* the connection may be used again */
 };
 
-/* What all answers of a run have in common, and the last head, which the next one most often
- * repeats to the byte. All zero but for what the caller sets. */
+/* What all answers of a run have in common, and the last head, which the next one most
+ * often repeats to the byte. All zero but for what the caller sets. */
 struct tload_reader {
     bool of_head;     /* the request is HEAD: no answer has a body */
     bool old_request; /* it was HTTP/1.0 */
@@ -50,7 +50,8 @@ struct tload_reply {
 
 enum tload_result { TLOAD_MORE, TLOAD_DONE, TLOAD_BAD };
 
-/* Takes bytes; how many of them, in *used: fewer than all only if the answer ends before. */
+/* Takes bytes; how many of them, in *used: fewer than all only if the answer ends
+ * before. */
 enum tload_result tload_reply_take(struct tload_reader *reader, struct tload_reply *reply,
                                    const char *bytes, size_t size, size_t *used);
 

@@ -238,7 +238,8 @@ void tload_target_close(struct tload_target *target)
     free(target->verify);
 }
 
-/* The port is chosen when it connects, so that each source has all ports for each server. */
+/* The port is chosen when it connects, so that each source has all ports for each
+ * server. */
 static int bind_source(int fd, unsigned number)
 {
     struct sockaddr_in source = { .sin_family = AF_INET };

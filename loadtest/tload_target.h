@@ -1,5 +1,5 @@
-/* What is asked, and of whom: the address, the bytes of the request, and new sockets to there.
- * It must never know an answer. */
+/* What is asked, and of whom: the address, the bytes of the request, and new sockets to
+ * there. It must never know an answer. */
 #ifndef TLOAD_TARGET_H
 #define TLOAD_TARGET_H
 
@@ -23,8 +23,8 @@ struct tload_target {
 int tload_target_open(struct tload_target *target, const struct tload_options *options);
 void tload_target_close(struct tload_target *target);
 
-/* A socket that connects, without waiting: the number decides the source address. Returns it
- * or a negative errno; *connected says whether it is. */
+/* A socket that connects, without waiting: the number decides the source address.
+ * Returns it or a negative errno; *connected says whether it is. */
 int tload_target_connect(const struct tload_target *target, unsigned number,
                          bool *connected);
 
