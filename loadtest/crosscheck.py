@@ -1,6 +1,7 @@
 """Holds tload against wrk and h2load: what crosscheck.sh starts. The same servers are
 asked by each of them in turn, in a shuffled order; what they say must agree, wherever
-none of them was the limit itself.
+none of them was the limit itself. One of the servers answers by the clock, so that how
+fast the machine is just then does not matter.
 """
 
 import json
@@ -9,7 +10,7 @@ import statistics
 import sys
 from collections import namedtuple
 
-from measure import cell, generators, machine, peers, servers, session, tload
+from measure import (cell, generators, machine, paired, peers, servers, session, tload)
 from measure import options as command_line
 
 GENERATORS = ("wrk", "h2load", "tload")
@@ -18,9 +19,14 @@ GENERATORS = ("wrk", "h2load", "tload")
 AGREE_SHARE = 0.05
 BOUND_SHARE = 0.90
 
+NUMBERS = (("rate", "req/s"), ("server_us", "server us/req"))
+
 # What one generator said in one turn, and what the kernel said meanwhile.
 Turn = namedtuple("Turn",
                   "round server generator rate requests server_us client_us share")
+
+PACED_SERVER = os.path.join(session.SOURCE, "loadtest", "measure", "paced_server.py")
+PACED_MS = 5
 
 DESCRIPTION = "Holds tload against wrk and h2load, over the same servers in turns.\n"
 
@@ -53,6 +59,19 @@ def parse(arguments):
     if options.seed is None:
         options.seed = int.from_bytes(os.urandom(4), "big")
     return options
+
+
+class Paced:
+    """The server that answers by the clock."""
+
+    name, kind = "paced", "peer"
+
+    def launch(self, plan, folder, register):
+        path = plan.root + plan.object.url_path
+        server = servers.Server([sys.executable, "-B", PACED_SERVER, path, str(PACED_MS)],
+                                plan, folder)
+        register(server)
+        return server.wait_announced(self.name)
 
 
 def ask(generator, program, url, plan):
@@ -110,10 +129,26 @@ def of(turns, name, generator):
                   key=lambda turn: turn.round)
 
 
-def ratio(turns, name, other, key):
-    """The median over the rounds of tload's number over the other's."""
+def ratio(turns, name, other, key, seed):
+    """The paired.Ratio over the rounds of tload's number over the other's."""
     pairs = zip(of(turns, name, "tload"), of(turns, name, other))
-    return statistics.median(getattr(own, key) / getattr(its, key) for own, its in pairs)
+    return paired.ratio_of([getattr(own, key) / getattr(its, key) for own, its in pairs],
+                           seed)
+
+
+def judge(ratio):
+    """'agree' when the whole interval is near 1, 'DIFFER' when none of it is."""
+    if ratio.low is None:
+        return "undecided"
+    if 1 - AGREE_SHARE <= ratio.low and ratio.high <= 1 + AGREE_SHARE:
+        return "agree"
+    apart = ratio.high < 1 - AGREE_SHARE or ratio.low > 1 + AGREE_SHARE
+    return "DIFFER" if apart else "undecided"
+
+
+def show(ratio):
+    interval = "" if ratio.low is None else " (%.3f..%.3f)" % (ratio.low, ratio.high)
+    return "%.3f%s" % (ratio.median, interval)
 
 
 def bound(turns, name, generator):
@@ -137,22 +172,18 @@ def table(turns, names):
     return lines
 
 
-def verdicts(turns, names):
-    """[(text, agrees)]; agrees: None where a generator's own limit is in the numbers."""
+def verdicts(turns, names, seed):
+    """[(text, verdict)] of each server and number."""
     found = []
     for name in names:
         for other in GENERATORS[:-1]:
-            rate = ratio(turns, name, other, "rate")
-            server = ratio(turns, name, other, "server_us")
             limited = [one for one in ("tload", other) if bound(turns, name, one)]
-            agrees = (None if limited else
-                      max(abs(rate - 1), abs(server - 1)) <= AGREE_SHARE)
-            word = {None: "not compared, bound by %s" % " and ".join(limited),
-                    True: "agree", False: "DIFFER"}[agrees]
-            client = ratio(turns, name, other, "client_us")
-            text = ("%s, tload over %s: req/s %.3f, server us/req %.3f, client us/req "
-                    "%.2f" % (name, other, rate, server, client))
-            found.append(("%s: %s" % (text, word), agrees))
+            for key, title in NUMBERS:
+                its = ratio(turns, name, other, key, seed)
+                verdict = ("bound by %s" % " and ".join(limited) if limited
+                           else judge(its))
+                found.append(("%s, tload over %s: %s %s: %s"
+                              % (name, other, title, show(its), verdict), verdict))
     return found
 
 
@@ -163,8 +194,9 @@ def work(options, scratch):
         raise session.Refused(command_line.EXIT_USAGE,
                               "no tload beside '%s': not in a build folder" % binary)
     plan = session.make_plan(options, binary, scratch)
-    subjects = [servers.Model(name, binary)
-                for name in session.choose_models(options, binary)]
+    subjects = [Paced()]
+    subjects += [servers.Model(name, binary)
+                 for name in session.choose_models(options, binary)]
     subjects += [peers.Peer(name, session.SOURCE) for name in options.peers]
     facts = session.fingerprint(binary, options.peers)
     os.sched_setaffinity(0, machine.own_cpus(plan.placement))
@@ -174,7 +206,7 @@ def work(options, scratch):
     except (cell.CellError, generators.GeneratorError) as error:
         raise session.Refused(command_line.EXIT_FAILED, str(error)) from error
     names = [subject.name for subject in subjects]
-    found = verdicts(turns, names)
+    found = verdicts(turns, names, options.seed)
     print("object %s, %d keep-alive clients, %d s x %d rounds, seed %d; %s, Linux %s\n"
           % (plan.object.name, plan.clients, plan.seconds, options.rounds, options.seed,
              facts["cpu_model"], facts["kernel"]))
@@ -184,7 +216,7 @@ def work(options, scratch):
             json.dump({"command": sys.argv[1:], "environment": facts,
                        "seed": options.seed, "turns": [turn._asdict() for turn in turns],
                        "verdicts": [text for text, _ in found]}, file, indent=1)
-    differ = any(agrees is False for _, agrees in found)
+    differ = any(verdict == "DIFFER" for _, verdict in found)
     return command_line.EXIT_FAILED if differ else command_line.EXIT_OK
 
 

@@ -90,16 +90,18 @@ def make_plan(options, binary, scratch):
 
 def header(options, plan, facts):
     base = plan.base
+    what = ("%d connections over %d workers, %d s"
+            % (options.few, options.workers, options.seconds) if options.workers > 1 else
+            "%d idle connections, %d or %d that ask; %d s of each x %d rounds"
+            % (options.idle, options.few, options.clients, options.seconds,
+               options.rounds))
     return [
-        "object %s (%d bytes); %d idle connections, %d or %d that ask; %d s of each x %d "
-        "rounds" % (base.object.name, base.object.size, options.idle, options.few,
-                    options.clients, options.seconds, options.rounds),
-        "server on CPU %s, clients on CPU %s; %d worker%s; seed %d" % (
-            machine.cpu_list(base.placement.server),
-            machine.cpu_list(base.placement.client), options.workers,
-            "" if options.workers == 1 else "s", options.seed),
-        "%s, %d CPUs, virtualisation: %s, Linux %s" % (
-            facts["cpu_model"], facts["cpus"], facts["virtualisation"], facts["kernel"])]
+        "object %s (%d bytes); %s; seed %d"
+        % (base.object.name, base.object.size, what, options.seed),
+        "server on CPU %s, clients on CPU %s; %s, %d CPUs, virtualisation: %s, Linux %s"
+        % (machine.cpu_list(base.placement.server),
+           machine.cpu_list(base.placement.client), facts["cpu_model"], facts["cpus"],
+           facts["virtualisation"], facts["kernel"])]
 
 
 def tables(options, cells, rows):

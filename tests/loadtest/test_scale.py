@@ -9,7 +9,8 @@ import subprocess
 import pytest
 from harness import SOURCE, rows_of
 
-from measure import kernel, scaling, scaling_report, tload
+import crosscheck
+from measure import kernel, paired, scaling, scaling_report, tload
 
 
 def start(runner, tetrad, script, *arguments):
@@ -48,8 +49,16 @@ def test_generators_are_compared(runner, tetrad):
     done = start(runner, tetrad, "crosscheck.sh", "--seconds", "1", "--rounds", "1",
                  "--clients", "2")
     assert done.returncode in (0, 1), done.stderr
-    assert "tload over wrk: req/s" in done.stdout
+    assert "paced, tload over wrk: req/s" in done.stdout
+    assert "greenthreads, tload over h2load: server us/req" in done.stdout
     runner.assert_nothing_left()
+
+
+@pytest.mark.parametrize("low, high, verdict", [
+    (0.96, 1.04, "agree"), (0.94, 1.04, "undecided"), (0.96, 1.3, "undecided"),
+    (1.06, 1.3, "DIFFER"), (0.5, 0.94, "DIFFER"), (None, None, "undecided")])
+def test_when_generators_agree(low, high, verdict):
+    assert crosscheck.judge(paired.Ratio(1.0, low, high, 8)) == verdict
 
 
 def test_without_its_tload(runner, tetrad, tmp_path_factory):

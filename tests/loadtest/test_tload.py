@@ -53,7 +53,7 @@ def site(tetrad, tmp_path):
         folder.chmod(0o755)
     address = str(tmp_path / "socket")
     command = [tetrad, "--port", "0", "--bind", "127.0.0.1", "--bind", "unix:" + address,
-               "--workers", "1", str(root)]
+               "--workers", "1", "--access-log", str(tmp_path / "access.log"), str(root)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                text=True, env=servers.environment())
     try:
@@ -95,6 +95,14 @@ def test_so_many_requests(run, site, arguments):
     assert result.status == 0
     assert sum(result["answers_by_connection"]) == 50
     assert result["connections"] == (50 if "--close" in arguments else 3)
+
+
+def test_it_counts_what_the_server_counts(run, site, tmp_path):
+    result = run("-c", "4", "-t", "200ms", "--idle", "6", site[0])
+    told = result["answers"] + result["answers_after_end"] + result["idle_opened"]
+    log = tmp_path / "access.log"
+    harness.wait_for(lambda: log.read_bytes().count(b"\n") >= told)
+    assert log.read_bytes().count(b"\n") == told > 100
 
 
 @pytest.mark.parametrize("arguments", [[], ["--close"]])
