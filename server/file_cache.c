@@ -44,6 +44,7 @@ struct file_cache {
     size_t entries;
     uint64_t bytes; /* of blocks and what keeps them */
     struct list lists[KINDS];
+    struct entry *last; /* the one that was found last: most requests ask for it again */
 };
 
 /* ---- small parts */
@@ -201,6 +202,9 @@ static void take_out(struct file_cache *cache, struct entry *entry, struct entry
         link = &(*link)->chain;
     }
     *link = entry->chain;
+    if (cache->last == entry) {
+        cache->last = NULL;
+    }
     cache->entries--;
     cache->bytes -= cost_of(entry->key_len, entry->block);
     list_remove(&cache->lists[kind_of(entry)], entry);
@@ -344,17 +348,28 @@ static bool is_fresh(const struct entry *entry, struct file_check check,
     return age < max_age_ms && entry->check.generation == check.generation;
 }
 
+static struct entry *find_again(struct file_cache *cache, struct slice key)
+{
+    struct entry *last = cache->last;
+
+    if (last == NULL || last->key_len != key.len ||
+        memcmp(last->key, key.base, key.len) != 0) {
+        last = find(cache, key, hash_of(cache, key));
+        cache->last = last;
+    }
+    return last;
+}
+
 enum file_cache_result file_cache_find(struct file_cache *cache, struct slice key,
                                        struct file_check check, uint64_t max_age_ms,
                                        struct file_cache_hit *hit)
 {
     enum file_cache_result result = FILE_CACHE_MISS;
-    uint64_t hash = hash_of(cache, key);
     struct entry *entry;
 
     hit->block = NULL;
     lock(cache);
-    entry = find(cache, key, hash);
+    entry = find_again(cache, key);
     if (entry != NULL) {
         bool fresh = is_fresh(entry, check, max_age_ms);
 

@@ -8,6 +8,7 @@ LAYER_0 = \
 	server/attributes.h \
 	server/buffer_pool.c server/buffer_pool.h \
 	server/clock.c server/clock.h \
+	server/direct_calls.h \
 	server/log.c server/log.h \
 	server/log_file.c server/log_file.h \
 	server/log_lanes.c server/log_lanes.h \
@@ -99,12 +100,14 @@ LAYER_4 = \
 
 noinst_LIBRARIES += libtetrad.a
 libtetrad_a_CPPFLAGS = $(AM_CPPFLAGS) $(LLHTTP_CFLAGS)
-libtetrad_a_CFLAGS = $(AM_CFLAGS) $(FRAME_CFLAGS)
+libtetrad_a_CFLAGS = $(AM_CFLAGS) $(FRAME_CFLAGS) $(LTO_CFLAGS)
 libtetrad_a_SOURCES = $(LAYER_0) $(LAYER_1) $(LAYER_2) $(LAYER_3) $(LAYER_4)
 
 # The program.
 bin_PROGRAMS += tetrad
 tetrad_SOURCES = server/main.c server/model_table.c
+tetrad_CFLAGS = $(AM_CFLAGS) $(LTO_CFLAGS)
+tetrad_LDFLAGS = $(SANITIZER_CFLAGS) $(LTO_LDFLAGS)
 tetrad_LDADD = \
 	libprefork.a libthreads.a libgreenthreads.a libeventloop.a \
 	libtetrad.a $(LLHTTP_ARCHIVE) $(LLHTTP_LIBS) $(LIBUV_LIBS)

@@ -134,12 +134,12 @@ const struct span *output_front(const struct output *output)
 static void drop_front(struct output *output)
 {
     struct output_queue *queue = output->queue;
-    struct span span = queue->spans[queue->first];
+    const struct span *span = &queue->spans[queue->first];
 
     queue->first++;
     queue->count--;
-    output->bytes -= span.length;
-    release_span(&span);
+    output->bytes -= span->length;
+    release_span(span);
     if (queue->count == 0) {
         give_back_queue(output);
     }
@@ -148,6 +148,10 @@ static void drop_front(struct output *output)
 void output_sent(struct output *output, size_t n)
 {
     assert(n <= output->bytes);
+    if (n == output->bytes) {
+        output_clear(output); /* as a rule */
+        return;
+    }
     while (n > 0) {
         struct span *span = &output->queue->spans[output->queue->first];
         size_t part = n < span->length ? n : span->length;

@@ -14,6 +14,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "direct_calls.h"
+
 static int descriptor(const struct transport *transport)
 {
     return ((const struct transport_socket *)transport)->fd;
@@ -28,7 +30,7 @@ static ssize_t failure(int error, ssize_t would_wait)
 
 static ssize_t socket_recv(struct transport *transport, void *to, size_t room, bool wait)
 {
-    ssize_t n = recv(descriptor(transport), to, room, wait ? 0 : MSG_DONTWAIT);
+    ssize_t n = direct_recv(descriptor(transport), to, room, wait ? 0 : MSG_DONTWAIT);
 
     return n >= 0 ? n : failure(errno, TRANSPORT_WAIT_READ);
 }
@@ -41,7 +43,7 @@ static ssize_t socket_sendv(struct transport *transport, const struct iovec *iov
 
     if (count == 1) {
         /* The common case, a cached answer: the kernel imports one vector less. */
-        n = send(descriptor(transport), iov->iov_base, iov->iov_len, flags);
+        n = direct_send(descriptor(transport), iov->iov_base, iov->iov_len, flags);
     } else {
         struct msghdr message = { .msg_iov = (struct iovec *)(uintptr_t)iov,
                                   .msg_iovlen = (size_t)count };

@@ -2,7 +2,7 @@
 
 noinst_LIBRARIES += libgreenthreads.a
 libgreenthreads_a_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/models/greenthreads
-libgreenthreads_a_CFLAGS = $(AM_CFLAGS) $(FRAME_CFLAGS)
+libgreenthreads_a_CFLAGS = $(AM_CFLAGS) $(FRAME_CFLAGS) $(LTO_CFLAGS)
 libgreenthreads_a_SOURCES = \
 	models/greenthreads/accept.c models/greenthreads/accept.h \
 	models/greenthreads/annotate.h models/greenthreads/annotate_signals.h \
@@ -21,6 +21,7 @@ libgreenthreads_a_SOURCES = \
 	models/greenthreads/shard.c models/greenthreads/shard.h \
 	models/greenthreads/stack.c models/greenthreads/stack.h \
 	models/greenthreads/sync.c models/greenthreads/sync.h \
+	models/greenthreads/thread_record.h \
 	models/greenthreads/uthread.c models/greenthreads/uthread.h
 
 # How a context is switched: configure chooses.

@@ -11,6 +11,8 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "direct_calls.h"
+
 enum { SLOTS_FIRST = 64 };
 
 /* EPOLLERR and EPOLLHUP are always reported. */
@@ -153,7 +155,7 @@ static unsigned bits_of(uint32_t events)
 
 int poller_wait(struct poller *poller, int timeout_ms, struct poller_source **named)
 {
-    int count = epoll_wait(poller->fd, poller->events, POLLER_BATCH, timeout_ms);
+    int count = direct_epoll_wait(poller->fd, poller->events, POLLER_BATCH, timeout_ms);
     int given = 0;
 
     assert(count >= 0 || errno == EINTR);

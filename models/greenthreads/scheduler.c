@@ -297,7 +297,7 @@ enum park_result scheduler_await(struct poller_source *source, unsigned bits,
 enum park_result scheduler_await_stackless(struct poller_source *source, unsigned bits,
                                            enum timeout_class class, uint64_t deadline_ms)
 {
-    enum park_result result;
+    enum park_result result = PARK_WOKEN;
 
     if (park_for(source, bits, class, deadline_ms, &result)) {
         struct scheduler *scheduler = scheduler_current();

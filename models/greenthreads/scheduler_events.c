@@ -33,6 +33,7 @@ struct scheduler *scheduler_open(unsigned stack_flags)
     }
     scheduler->poller = poller_open();
     scheduler->stacks = stack_pool_open(stack_flags);
+    scheduler->keeps_spare = (stack_flags & STACK_CENSUS) == 0;
     scheduler->post.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (scheduler->poller == NULL || scheduler->stacks == NULL ||
         scheduler->post.fd < 0) {
@@ -60,6 +61,11 @@ void threads_drop(struct scheduler *scheduler)
         thread_unlink(scheduler, thread);
         thread_free(scheduler, thread);
     }
+    if (scheduler->spare != NULL) {
+        stack_return(scheduler->stacks, scheduler->spare);
+        scheduler->spare = NULL;
+    }
+    scheduler->keeps_spare = false;
 }
 
 void scheduler_close(struct scheduler *scheduler)
@@ -191,22 +197,25 @@ static uint64_t next_due(const struct scheduler *scheduler)
 }
 
 /* For the poller: 0 if somebody is ready, -1 if only an event can make somebody so. */
-static int sleep_ms(const struct scheduler *scheduler)
+static int sleep_ms(struct scheduler *scheduler)
 {
-    uint64_t next = next_due(scheduler);
     uint64_t now;
 
     if (scheduler->ready > 0) {
         return 0;
     }
-    if (next == UINT64_MAX) {
+    if (scheduler->awaiting == 0) {
+        /* A deadline that was given up must not hide that nothing is left to wait for. */
+        scheduler->due_ms = next_due(scheduler);
+    }
+    if (scheduler->due_ms == UINT64_MAX) {
         return -1;
     }
     now = clock_now_ms();
-    if (next <= now) {
+    if (scheduler->due_ms <= now) {
         return 0;
     }
-    return next - now < INT_MAX ? (int)(next - now) : INT_MAX;
+    return scheduler->due_ms - now < INT_MAX ? (int)(scheduler->due_ms - now) : INT_MAX;
 }
 
 /* ---- the wait */
@@ -259,8 +268,10 @@ bool events_take(struct scheduler *scheduler)
         (void)eventfd_read(scheduler->post.fd, &ignored);
         messages_deliver(scheduler);
     }
-    deadlines_check(scheduler);
-    scheduler->due_ms = next_due(scheduler);
+    if (scheduler->due_ms <= scheduler->now_ms) {
+        deadlines_check(scheduler);
+        scheduler->due_ms = next_due(scheduler);
+    }
     if (scheduler->group != NULL && scheduler->ready > 0) {
         group_hunger(scheduler); /* takes its bit back, or it would give to itself */
     }

@@ -10,44 +10,8 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include "annotate.h"
-#include "context.h"
 #include "scheduler.h"
-
-enum thread_state { THREAD_READY, THREAD_RUNNING, THREAD_PARKED, THREAD_ENDED };
-
-/* What can be switched to: a user thread, or the kernel thread in scheduler_run. */
-struct fiber {
-    struct context context;
-    struct annotate_fiber notes;
-};
-
-/* Lies at the top of its own stack, with its argument below; that of a stackless thread in
- * memory of its own, with its argument behind. All of it belongs to the kernel thread of its
- * home, but for `home` and `wake_posted`. */
-struct user_thread {
-    struct fiber fiber;
-    struct user_thread *next; /* in the run queue, or on the way to another scheduler */
-    struct user_thread *later, *earlier; /* in its home's list of all */
-    _Atomic(struct scheduler *) home;
-    struct timeout_node timeout;
-    uint64_t deadline_ms; /* while parked */
-    enum timeout_class class;
-    enum thread_state state;
-    bool expired;
-    bool awaits;    /* counted in its home's `awaiting` */
-    bool movable;   /* to another kernel thread, while it is ready */
-    bool stackless; /* its record does not lie on the stack */
-    atomic_bool wake_posted;
-    struct scheduler_message wake; /* from another kernel thread */
-    struct poller_source *sources; /* watched on its behalf */
-    void *local;                   /* the user's own */
-    const struct scheduler_moves *moves;
-    void *moves_context;
-    struct stack *stack; /* lent by the pool; NULL: it begins anew when it next runs */
-    void (*run)(void *argument);
-    void *argument;
-};
+#include "thread_record.h"
 
 struct scheduler {
     struct fiber main;
@@ -70,6 +34,8 @@ struct scheduler {
 
     struct poller *poller;
     struct stack_pool *stacks;
+    struct stack *spare; /* the warmest, for the next that begins anew; NULL: none */
+    bool keeps_spare;    /* not in a census, which looks at each use */
     /* Deadlines by class, and all other sleeps: any one list of the second serves, for it
      * takes deadlines in every order. */
     struct timeout_queue timeouts, sleeps;
@@ -108,23 +74,6 @@ static inline struct user_thread *scheduler_running(const struct scheduler *sche
     assert(scheduler->running != &scheduler->main);
     return (struct user_thread *)scheduler->running;
 }
-
-void thread_ready(struct scheduler *scheduler, struct user_thread *thread);
-/* Where each begins, on its own stack. */
-void thread_main(void *thread);
-
-/* ---- scheduler_thread.c */
-
-void thread_link(struct scheduler *scheduler, struct user_thread *thread);
-void thread_unlink(struct scheduler *scheduler, struct user_thread *thread);
-/* Ends every watch on its behalf. */
-void thread_unwatch(struct scheduler *scheduler, struct user_thread *thread);
-void thread_free(struct scheduler *scheduler, struct user_thread *thread);
-/* For one that sleeps without. */
-void thread_give_stack_back(struct scheduler *scheduler, struct user_thread *thread);
-/* On a stack again; false without memory: then it asks later. */
-bool thread_begin_anew(struct scheduler *scheduler, struct user_thread *thread);
-void thread_postpone(struct scheduler *scheduler, struct user_thread *thread);
 
 /* ---- scheduler_events.c */
 

@@ -57,8 +57,14 @@ static uintptr_t stack_top(const struct stack *stack)
 
 bool thread_begin_anew(struct scheduler *scheduler, struct user_thread *thread)
 {
-    struct stack *stack = stack_take(scheduler->stacks);
+    struct stack *stack = scheduler->spare;
 
+    scheduler->spare = NULL;
+    if (stack == NULL) {
+        stack = stack_take(scheduler->stacks);
+    } else {
+        annotate_stack_clean(stack->low, stack->size);
+    }
     if (stack == NULL) {
         return false;
     }
@@ -82,7 +88,11 @@ void thread_give_stack_back(struct scheduler *scheduler, struct user_thread *thr
 
     thread->stack = NULL; /* the record may lie on it */
     annotate_fiber_destroy(&thread->fiber.notes);
-    stack_return(scheduler->stacks, stack);
+    if (scheduler->keeps_spare && scheduler->spare == NULL) {
+        scheduler->spare = stack;
+    } else {
+        stack_return(scheduler->stacks, stack);
+    }
 }
 
 void thread_free(struct scheduler *scheduler, struct user_thread *thread)
