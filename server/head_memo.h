@@ -17,7 +17,8 @@ enum { HEAD_MEMO_BYTES_MAX = 1024, HEAD_MEMO_FIELDS_MAX = 16 };
 struct head_memo {
     size_t len; /* of the head; 0: none is kept */
     struct head_guard guard;
-    struct request request; /* its slices lie in `bytes` */
+    const char *at;         /* where the head last lay; maybe other bytes by now */
+    struct request request; /* its slices lie there */
     char bytes[HEAD_MEMO_BYTES_MAX];
 };
 
@@ -31,7 +32,7 @@ void head_memo_keep(struct head_memo *memo, const char *bytes,
 
 /* True if the len bytes begin with the head that is kept: then *guard and *request are as
  * if these had been read. */
-bool head_memo_recall(const struct head_memo *memo, const char *bytes, size_t len,
+bool head_memo_recall(struct head_memo *memo, const char *bytes, size_t len,
                       struct head_guard *guard, struct request *request);
 
 #endif

@@ -140,7 +140,7 @@ void http_input_read_head(struct http_input *input, const struct head_guard *gua
     }
 }
 
-bool http_input_recall_head(struct http_input *input, const struct head_memo *memo,
+bool http_input_recall_head(struct http_input *input, struct head_memo *memo,
                             struct head_guard *guard)
 {
     if (!head_memo_recall(memo, input->bytes + input->head, input->end - input->head,

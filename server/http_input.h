@@ -42,7 +42,7 @@ void http_input_read_head(struct http_input *input, const struct head_guard *gua
 
 /* True if a whole head lies at the front that is the one in the memo: then guard and
  * request are as if it had been read. */
-bool http_input_recall_head(struct http_input *input, const struct head_memo *memo,
+bool http_input_recall_head(struct http_input *input, struct head_memo *memo,
                             struct head_guard *guard);
 
 /* Drops what came of the body; a refusal sets the request's status. */

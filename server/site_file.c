@@ -200,27 +200,21 @@ static bool answer_ranges(struct site_view *view, const struct request *request,
     return true;
 }
 
-static enum precondition_result evaluate(const struct request *request,
-                                         const struct validators *validators, int64_t now)
-{
-    static const uint32_t conditional =
-        UINT32_C(1) << FIELD_IF_MATCH | UINT32_C(1) << FIELD_IF_NONE_MATCH |
-        UINT32_C(1) << FIELD_IF_MODIFIED_SINCE | UINT32_C(1) << FIELD_IF_UNMODIFIED_SINCE;
+/* Fields that make the answer depend on more than the file. */
+static const uint32_t on_condition =
+    UINT32_C(1) << FIELD_IF_MATCH | UINT32_C(1) << FIELD_IF_NONE_MATCH |
+    UINT32_C(1) << FIELD_IF_MODIFIED_SINCE | UINT32_C(1) << FIELD_IF_UNMODIFIED_SINCE |
+    UINT32_C(1) << FIELD_RANGE;
 
-    return (request->present & conditional) == 0
-               ? PRECONDITION_PASS
-               : precondition_evaluate(request, validators, now);
-}
-
-void site_file_answer(struct site_view *view, const struct request *request,
-                      struct file_block *block, struct response *response)
+static void answer_on_condition(struct site_view *view, const struct request *request,
+                                struct file_block *block, struct response *response)
 {
     const struct file_version *version = block->version;
     struct validators validators = { .etag = { version->etag, version->etag_len },
                                      .has_mtime = version->has_validators,
                                      .mtime = block->modified };
 
-    switch (evaluate(request, &validators, view->second)) {
+    switch (precondition_evaluate(request, &validators, view->second)) {
     case PRECONDITION_PASS:
         break;
     case PRECONDITION_NOT_MODIFIED:
@@ -237,4 +231,14 @@ void site_file_answer(struct site_view *view, const struct request *request,
         return;
     }
     answer_whole(view, request, block, response);
+}
+
+void site_file_answer(struct site_view *view, const struct request *request,
+                      struct file_block *block, struct response *response)
+{
+    if ((request->present & on_condition) == 0) {
+        answer_whole(view, request, block, response);
+    } else {
+        answer_on_condition(view, request, block, response);
+    }
 }

@@ -27,9 +27,9 @@ struct user_thread {
     struct user_thread *later, *earlier; /* in its home's list of all */
     _Atomic(struct scheduler *) home;
     struct timeout_node timeout;
-    uint64_t deadline_ms; /* while parked */
-    enum timeout_class class;
-    enum thread_state state;
+    uint64_t deadline_ms;         /* while parked */
+    enum timeout_class class : 8; /* small, for there may be very many that sleep */
+    enum thread_state state : 8;
     bool expired;
     bool awaits;    /* counted in its home's `awaiting` */
     bool movable;   /* to another kernel thread, while it is ready */
