@@ -81,7 +81,7 @@ ANNOTATE_INLINE void annotate_fiber_destroy(struct annotate_fiber *fiber)
 #endif
 }
 
-/* Just before the switch, with nothing between. ending: `from` never runs again, so that
+/* Just before the switch, with nothing between. ending: `from` ends, or begins anew, so that
  * its fake stack can go. */
 ANNOTATE_INLINE void annotate_switch_start(struct annotate_fiber *from,
                                            const struct annotate_fiber *to, int ending)

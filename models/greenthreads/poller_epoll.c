@@ -28,8 +28,8 @@ struct slot {
 struct poller {
     int fd;
     struct slot *slots;
-    uint32_t count; /* of slots */
-    uint32_t free;  /* the first free one, or POLLER_NONE */
+    uint32_t capacity, used; /* of slots; those behind `used` were never lent */
+    uint32_t free;           /* the first that came back, or POLLER_NONE */
     struct epoll_event events[POLLER_BATCH];
 };
 
@@ -64,18 +64,30 @@ void poller_close(struct poller *poller)
 
 static int slots_grow(struct poller *poller)
 {
-    uint32_t count = poller->count == 0 ? SLOTS_FIRST : poller->count * 2;
-    struct slot *slots = realloc(poller->slots, count * sizeof(*slots));
+    uint32_t capacity = poller->capacity == 0 ? SLOTS_FIRST : poller->capacity * 2;
+    struct slot *slots = realloc(poller->slots, capacity * sizeof(*slots));
 
     if (slots == NULL) {
         return -ENOMEM;
     }
     poller->slots = slots;
-    for (uint32_t i = poller->count; i < count; i++) {
-        slots[i] = (struct slot){ .next_free = i + 1 < count ? i + 1 : POLLER_NONE };
+    poller->capacity = capacity;
+    return 0;
+}
+
+/* A slot of nobody's; negative without memory. What was never used is not touched. */
+static int slot_take(struct poller *poller, uint32_t *slot)
+{
+    if (poller->free != POLLER_NONE) {
+        *slot = poller->free;
+        poller->free = poller->slots[*slot].next_free;
+        return 0;
     }
-    poller->free = poller->count;
-    poller->count = count;
+    if (poller->used == poller->capacity && slots_grow(poller) < 0) {
+        return -ENOMEM;
+    }
+    *slot = poller->used++;
+    poller->slots[*slot] = (struct slot){ .source = NULL };
     return 0;
 }
 
@@ -94,14 +106,10 @@ int poller_add(struct poller *poller, struct poller_source *source)
     int result;
 
     assert(source->slot == POLLER_NONE);
-    if (poller->free == POLLER_NONE) {
-        result = slots_grow(poller);
-        if (result < 0) {
-            return result;
-        }
+    result = slot_take(poller, &slot);
+    if (result < 0) {
+        return result;
     }
-    slot = poller->free;
-    poller->free = poller->slots[slot].next_free;
     poller->slots[slot].source = source;
     event.data.u64 = (uint64_t)poller->slots[slot].generation << 32 | slot;
     if (epoll_ctl(poller->fd, EPOLL_CTL_ADD, source->fd, &event) < 0) {
@@ -129,6 +137,7 @@ void poller_forget(struct poller *poller, struct poller_source *source)
     }
     slot_free(poller, source->slot);
     source->slot = POLLER_NONE;
+    source->awaited = 0;
 }
 
 static unsigned bits_of(uint32_t events)

@@ -153,6 +153,9 @@ static void switch_away(struct scheduler *scheduler)
 {
     struct fiber *from = scheduler->running, *to = queue_next(scheduler);
 
+    if (to == from) {
+        return; /* the kernel thread's own: who was to run has no stack yet */
+    }
     scheduler->left = from;
     scheduler->running = to;
     annotate_switch_start(&from->notes, &to->notes, scheduler->ended != NULL);

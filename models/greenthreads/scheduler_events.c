@@ -170,7 +170,9 @@ static void timeout_fire(struct timeout_queue *queue, struct timeout_node *node,
                           thread->deadline_ms);
         return;
     }
-    thread->expired = true;
+    /* One that was woken before knows already why. */
+    thread->expired = thread->expired || !thread->postponed;
+    thread->postponed = false;
     thread_ready(scheduler, thread);
 }
 

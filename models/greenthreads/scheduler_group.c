@@ -88,7 +88,7 @@ void scheduler_group_close(struct scheduler_group *group)
     for (unsigned i = 0; i < 2 * group->count; i++) {
         messages_flush(group->members[i % group->count]);
     }
-    /* All before any closes: a thread lies on a stack of where it began. */
+    /* All before any closes: a thread may lie on a stack of another one. */
     for (unsigned i = 0; i < group->count; i++) {
         threads_drop(group->members[i]);
     }

@@ -80,6 +80,10 @@ void thread_postpone(struct scheduler *scheduler, struct user_thread *thread)
     timeout_queue_set(&scheduler->sleeps, &thread->timeout, SLEEP_CLASS,
                       thread->deadline_ms);
     thread->state = THREAD_PARKED;
+    thread->postponed = true;
+    if (thread->deadline_ms < scheduler->due_ms) {
+        scheduler->due_ms = thread->deadline_ms;
+    }
 }
 
 void thread_give_stack_back(struct scheduler *scheduler, struct user_thread *thread)

@@ -5,6 +5,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "annotate.h"
 #include "context.h"
@@ -22,7 +23,7 @@ struct fiber {
  * memory of its own, with its argument behind. All of it belongs to the kernel thread of its
  * home, but for `home` and `wake_posted`. */
 struct user_thread {
-    struct fiber fiber;
+    _Alignas(max_align_t) struct fiber fiber; /* and so is what lies behind the record */
     struct user_thread *next; /* in the run queue, or on the way to another scheduler */
     struct user_thread *later, *earlier; /* in its home's list of all */
     _Atomic(struct scheduler *) home;
@@ -34,6 +35,7 @@ struct user_thread {
     bool awaits;    /* counted in its home's `awaiting` */
     bool movable;   /* to another kernel thread, while it is ready */
     bool stackless; /* its record does not lie on the stack */
+    bool postponed; /* parked for want of a stack, after it was woken */
     atomic_bool wake_posted;
     struct scheduler_message wake; /* from another kernel thread */
     struct poller_source *sources; /* watched on its behalf */

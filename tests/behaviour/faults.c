@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 #include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/uio.h>
 #include <time.h>
@@ -24,6 +26,7 @@ static unsigned seed;        /* FAULT_SHORT: 0 is off */
 static unsigned eof_each;    /* FAULT_EOF: each so manieth sendfile meets the end */
 static unsigned accept_each; /* FAULT_ACCEPT: each so manieth accept fails */
 static unsigned cold_ms;     /* FAULT_COLD: nothing is in memory, a read takes so long */
+static atomic_uint *met; /* FAULT_MET: a file that is told of short receives, and sends */
 static const int64_t *clock_jump; /* FAULT_CLOCK: the seconds in this file are added */
 static atomic_uint calls, sendfiles, accepts;
 
@@ -49,12 +52,23 @@ static unsigned number(const char *name)
 
 __attribute__((constructor)) static void begin(void)
 {
-    const char *path = getenv("FAULT_CLOCK");
+    const char *path = getenv("FAULT_CLOCK"), *told = getenv("FAULT_MET");
 
     seed = number("FAULT_SHORT");
     eof_each = number("FAULT_EOF");
     accept_each = number("FAULT_ACCEPT");
     cold_ms = number("FAULT_COLD");
+    if (told != NULL) {
+        int fd = open(told, O_RDWR | O_CLOEXEC);
+        void *map =
+            mmap(NULL, 2 * sizeof *met, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+        if (map == MAP_FAILED) {
+            _exit(99);
+        }
+        close(fd);
+        met = map;
+    }
     if (path != NULL) {
         int fd = open(path, O_RDONLY | O_CLOEXEC);
         void *map = mmap(NULL, sizeof *clock_jump, PROT_READ, MAP_SHARED, fd, 0);
@@ -129,19 +143,53 @@ static int interrupted(int fd, int flags)
     return 1;
 }
 
+/* So much of what could have been done was not. */
+static size_t note(int kind, size_t wanted, size_t asked)
+{
+    if (met != NULL && asked < wanted) {
+        atomic_fetch_add(&met[kind], 1);
+    }
+    return asked;
+}
+
 ssize_t recv(int fd, void *to, size_t room, int flags)
 {
     REAL("recv", ssize_t, int, void *, size_t, int)
 
-    return interrupted(fd, flags) ? -1 : done(fd, real(fd, to, part(room), flags), room);
+    return interrupted(fd, flags)
+               ? -1
+               : done(fd, real(fd, to, note(0, room, part(room)), flags), room);
 }
 
 ssize_t send(int fd, const void *from, size_t count, int flags)
 {
     REAL("send", ssize_t, int, const void *, size_t, int)
 
-    return interrupted(fd, flags) ? -1
-                                  : done(fd, real(fd, from, part(count), flags), count);
+    return interrupted(fd, flags)
+               ? -1
+               : done(fd, real(fd, from, note(1, count, part(count)), flags), count);
+}
+
+/* A server may go around the wrappers of the two. */
+long syscall(long number, ...)
+{
+    long a[6];
+    va_list list;
+    REAL("syscall", long, long, ...)
+
+    va_start(list, number);
+    for (int i = 0; i < 6; i++) {
+        a[i] = va_arg(list, long);
+    }
+    va_end(list);
+    switch (number) {
+    case SYS_recvfrom:
+        return recv((int)a[0], (void *)a[1], (size_t)a[2], (int)a[3]);
+    case SYS_sendto:
+        return send((int)a[0], (const void *)a[1], (size_t)a[2], (int)a[3]);
+    default:
+        return real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+    }
 }
 
 ssize_t sendmsg(int fd, const struct msghdr *message, int flags)

@@ -72,6 +72,27 @@ def launch_faulty(launch, program, fault_library):
     return start
 
 
+class Met:
+    """How many receives and sends the library made short."""
+
+    def __init__(self, folder):
+        self.path = folder.at('met')
+        with open(self.path, 'wb') as file:
+            file.write(bytes(8))
+        os.chmod(self.path, 0o666)
+
+    def counts(self):
+        with open(self.path, 'rb') as file:
+            return struct.unpack('=II', file.read())
+
+
+@pytest.fixture
+def faults_met():
+    folder = Folder('tetrad-met-')
+    yield Met(folder)
+    folder.remove()
+
+
 class Clock:
     """The wall clock of a server, by how many seconds it is off."""
 

@@ -12,7 +12,7 @@ import pytest
 from client import ANSWER_LIMIT, AnswerReader, Client, ask_once, chunked, get, head, post
 from docroot import A_TXT, BIG_SIZE, HUGE_SIZE
 from exchanges import PROBE
-from faults import Under, fault_library, launch_faulty, traced  # fixtures
+from faults import Under, fault_library, faults_met, launch_faulty, traced  # fixtures
 from kernel import children, cpu_seconds, most_descriptors, serving, wait_read
 from server import alive
 from test_parity import timeless
@@ -36,12 +36,14 @@ def exchange(address):
 
 
 @pytest.mark.parametrize('seed', [1, 2, 3])
-def test_short_calls_change_no_byte(launch_faulty, server, model, seed):
+def test_short_calls_change_no_byte(launch_faulty, server, model, seed, faults_met):
     """Reads and sends of one byte and of any number, and calls that a signal interrupts."""
-    short = launch_faulty(model, SHORT=seed)
+    short = launch_faulty(model, SHORT=seed, MET=faults_met.path)
     want = exchange(server.address)
     for _ in range(5):
         assert exchange(short.address) == want
+    receives, sends = faults_met.counts()
+    assert receives > 10 and sends > 10, 'the library was not asked'
 
 
 @pytest.mark.parametrize('seed', [1, 2])

@@ -164,8 +164,12 @@ static void sleeps_for_a_byte(void *argument)
                                         clock_now_ms() + FAR_MS);
     }
     assert_int_equal(self->runs, 0);
+    assert_false(scheduler_expired());
     scheduler_remove(&self->source);
     self->story->count++;
+    if (self->story->sleeper != NULL) {
+        scheduler_wake(self->story->sleeper);
+    }
 }
 
 /* When all sleep: how many stacks lie free, of those that were ever taken. */
@@ -252,7 +256,27 @@ static void sends_while_there_is_no_stack(void *argument)
     assert_int_equal(actor->story->count, 1);
 }
 
-/* It runs when there is one again, and nobody else is held up meanwhile. */
+/* So that somebody waits for a descriptor, with a deadline that is far, as a server does. */
+static void waits_for_two(void *argument)
+{
+    struct actor *actor = argument;
+    struct poller_source source = { .slot = POLLER_NONE };
+    int pipes[2];
+
+    assert_int_equal(pipe(pipes), 0);
+    source.fd = pipes[0];
+    actor->story->sleeper = scheduler_self();
+    while (actor->story->count < 2) {
+        assert_int_equal(scheduler_await(&source, POLLER_READ, TIMEOUT_HEADER,
+                                         clock_now_ms() + FAR_MS),
+                         PARK_WOKEN);
+    }
+    scheduler_remove(&source);
+    close(pipes[0]);
+    close(pipes[1]);
+}
+
+/* It runs when there is one again, soon, and nobody else is held up meanwhile. */
 static void test_waits_for_a_stack(void **state)
 {
     struct scheduler *scheduler = scheduler_open(0);
@@ -264,6 +288,7 @@ static void test_waits_for_a_stack(void **state)
     twin = dup(story.fds[0]);
     spawn_sleeper(scheduler, sleeps_for_a_byte, &story, story.fds[0]);
     spawn_sleeper(scheduler, sleeps_for_a_byte, &story, twin);
+    spawn(scheduler, waits_for_two, &story, 0);
     spawn(scheduler, sends_while_there_is_no_stack, &story, 0);
     run_all(scheduler);
     assert_int_equal(story.count, 2);
