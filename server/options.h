@@ -25,6 +25,9 @@ struct option_list {
     char *lines; /* owned: the environment's value, cut into lines; else NULL */
 };
 
+/* See sched(7). */
+enum scheduler_class { SCHEDULER_BATCH, SCHEDULER_OTHER };
+
 /* Strings are borrowed from argv, the environment or constants. Times in ms, sizes in
  * bytes. */
 struct options {
@@ -34,6 +37,7 @@ struct options {
     unsigned workers;         /* 1 or more after options_parse */
     unsigned max_connections; /* 0: the model's and the descriptors' default, resolved by
                                  main */
+    enum scheduler_class scheduler; /* of the threads of model threads */
     uint64_t header_timeout_ms, keepalive_timeout_ms, send_timeout_ms, body_timeout_ms;
     unsigned max_requests; /* 0: no limit */
     uint64_t revalidate_ms;

@@ -32,6 +32,11 @@ static const char *const server_headers[] = {
     [SITE_SERVER_FULL] = "full",
     NULL,
 };
+static const char *const schedulers[] = {
+    [SCHEDULER_BATCH] = "batch",
+    [SCHEDULER_OTHER] = "other",
+    NULL,
+};
 static const char *const log_formats[] = {
     [ACCESS_COMMON] = "common",
     [ACCESS_COMBINED] = "combined",
@@ -40,6 +45,7 @@ static const char *const log_formats[] = {
 };
 _Static_assert(sizeof(enum site_server_header) == sizeof(unsigned) &&
                    sizeof(enum access_format) == sizeof(unsigned) &&
+                   sizeof(enum scheduler_class) == sizeof(unsigned) &&
                    sizeof(enum file_symlinks) == sizeof(unsigned) &&
                    sizeof(enum file_dotfiles) == sizeof(unsigned),
                "option_parse_choice stores an unsigned");
@@ -85,6 +91,15 @@ const struct option_row options_table[] = {
       .offset = FIELD(workers),
       .least = 1,
       .most = OPTIONS_WORKERS_MAX },
+    { .name = "scheduler",
+      .argument = "batch|other",
+      .initial = "batch",
+      .help = "how the kernel schedules the threads of model threads: for throughput, or "
+              "like all others",
+      .expected = "batch or other",
+      .parse = option_parse_choice,
+      .offset = FIELD(scheduler),
+      .choices = schedulers },
     { .name = "max-connections",
       .argument = "N",
       .help = "more are answered 503 (default: descriptors - 64, at "

@@ -8,6 +8,7 @@
 
 #include "log.h"
 #include "model.h"
+#include "options.h"
 #include "serve_blocking.h"
 #include "supervisor.h"
 #include "thread_pool.h"
@@ -57,7 +58,9 @@ static bool serve_thread(struct pool_thread *self, void *context)
      * server share a CPU, each request then costs a switch of its own; as a batch thread
      * it lets several requests queue up first. Without the right to it the thread serves
      * all the same. */
-    (void)sched_setscheduler(0, SCHED_BATCH, &no_priority);
+    if (threads->server->options->scheduler == SCHEDULER_BATCH) {
+        (void)sched_setscheduler(0, SCHED_BATCH, &no_priority);
+    }
     struct worker *worker =
         worker_open(threads->server, WORKER_BLOCKING, WORKER_SHARED_CACHE);
     if (worker == NULL) {

@@ -93,6 +93,7 @@ def test_hint_where_a_root_has_nothing_to_show(launch, model, docroot):
     (['--grace', 'soon'], ['grace', 'soon']), (['--revalidate', 'never'], ['revalidate', 'never']),
     (['--cache-size', '1Q'], ['cache-size', '1Q']), (['--cache-size', '-1'], ['cache-size']),
     (['--max-requests', 'x'], ['max-requests', 'x']),
+    (['--scheduler', 'fifo'], ['scheduler', 'fifo']),
     (['--server-header', 'maybe'], ['server-header', 'maybe']),
     (['-b', '300.0.0.1'], ['300.0.0.1']), (['-b', 'unix:'], ['unix:']),
     (['-b', 'localhost:80'], ['localhost:80']), (['-b', ''], ['bind']),
@@ -162,9 +163,9 @@ def test_version(program):
 def test_help_names_every_option(program):
     result = program.run('--help')
     assert (result.returncode, result.stderr) == (0, '')
-    for option in ('model list-models port bind workers max-connections header-timeout '
-                   'keepalive-timeout send-timeout body-timeout max-requests revalidate '
-                   'cache-size index listing symlinks dotfiles mime-types charset header cache '
+    for option in ('model list-models port bind workers scheduler max-connections '
+                   'header-timeout keepalive-timeout send-timeout body-timeout '
+                   'max-requests revalidate cache-size index listing symlinks dotfiles mime-types charset header cache '
                    'spa error-page no-etag server-header grace version help').split():
         assert f'--{option}' in result.stdout
     assert program.run('-h').stdout == result.stdout

@@ -191,6 +191,23 @@ def all_stopped(server):
     return not running
 
 
+# ---- how the kernel schedules
+
+@pytest.mark.parametrize('chosen', ['batch', 'other', None])
+def test_threads_of_the_threads_model_are_batch_threads(launch, model, chosen):
+    """By default and unless told otherwise; its main thread is not, nor is any other model's."""
+    server = launch(model, *(['--scheduler', chosen] if chosen else []))
+    with Client(server.address) as client:
+        client.ask(PROBE)
+        policies = {task: os.sched_getscheduler(task)
+                    for task in map(int, os.listdir(f'/proc/{server.pid}/task'))}
+    batch = {task for task, policy in policies.items() if policy == os.SCHED_BATCH}
+    if model == 'threads' and chosen != 'other':
+        assert batch and server.pid not in batch
+    else:
+        assert not batch
+
+
 # ---- the stacks of user threads
 
 def test_Q1_user_threads_use_a_quarter_of_their_stack_at_most(launch, model, docroot):
