@@ -33,6 +33,7 @@ CLEANFILES += loadtest/zb
 EXTRA_DIST += loadtest/loadtest.sh loadtest/python.sh loadtest/run.py loadtest/measure \
 	loadtest/peers.sh loadtest/peers.py loadtest/counts.sh loadtest/counts.py \
 	loadtest/scale.sh loadtest/scale.py loadtest/crosscheck.sh loadtest/crosscheck.py \
+	loadtest/cold.sh loadtest/cold.py loadtest/cold_reads.c loadtest/results.py \
 	loadtest/conf tests/loadtest
 
 # The gate: what can be counted exactly, and then what has to be measured. Both are run, and
@@ -41,7 +42,8 @@ EXTRA_DIST += loadtest/loadtest.sh loadtest/python.sh loadtest/run.py loadtest/m
 bench: all
 	status=0; \
 	$(MAKE) counts || status=1; \
-	TETRAD='$(abs_top_builddir)/tetrad' $(srcdir)/loadtest/peers.sh 6k 10 10s || status=1; \
+	TETRAD='$(abs_top_builddir)/tetrad' $(srcdir)/loadtest/peers.sh --gate 6k 10 10s || \
+	    status=1; \
 	exit $$status
 
 counts: all

@@ -142,6 +142,7 @@ def measure_all(options, scratch):
     if options.json:
         write_json(options, plan, facts, found)
     failed = aa["verdict"] != "same" or any(row["failure"] for row in rows)
+    failed = failed or (options.gate and goals.missed(found.results))
     return command_line.EXIT_FAILED if failed else command_line.EXIT_OK
 
 

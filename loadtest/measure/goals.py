@@ -29,6 +29,11 @@ def goals(models):
     return chosen
 
 
+def missed(results):
+    """Whether a goal is not met beyond doubt."""
+    return any(result.verdict == "not met" for result in results)
+
+
 def judge_all(models, compare):
     """Each goal's Result; compare(numerator, denominator) gives a Ratio or None."""
     found = []

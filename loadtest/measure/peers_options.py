@@ -13,8 +13,8 @@ servers: CPU time per request, as ratios by pairs of the same second, with an in
 """
 
 EPILOG = """\
-exit status: 0 all rows measured, 1 a row failed or the same server twice did not come out
-the same, 2 wrong usage, 3 a tool is missing
+exit status: 0 all rows measured, 1 a row failed, the same server twice did not come out
+the same, or with --gate a goal is not met; 2 wrong usage, 3 a tool is missing
 examples:
   loadtest/peers.sh 6k 10 10s
   loadtest/peers.sh --same-cpu --models threads,greenthreads --peers apache
@@ -46,4 +46,6 @@ def parse(arguments):
     parser.add_argument("--floors", type=parse_floors, default=list(floors.MODES),
                         metavar="LIST", help="these bare loops instead of all: %s; none"
                         % ", ".join(floors.MODES))
+    parser.add_argument("--gate", action="store_true",
+                        help="fail when a goal is not met, beyond doubt")
     return common.finish(parser, arguments)

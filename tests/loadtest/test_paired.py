@@ -163,3 +163,11 @@ def test_goals_by_their_bars():
         ("G5", "greenthreads", "h2o"): "met",
         ("G5", "eventloop", "lighttpd"): "not measured",
         ("G5", "eventloop", "h2o"): "not measured"}
+
+
+def test_only_a_goal_beyond_doubt_is_missed():
+    def results(*verdicts):
+        return [goals.Result(None, verdict, None) for verdict in verdicts]
+
+    assert not goals.missed(results("met", "undecided", "not measured"))
+    assert goals.missed(results("met", "not met"))
