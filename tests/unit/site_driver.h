@@ -230,6 +230,23 @@ static inline bool has_field(const struct answer *answer, const char *name,
     return value == NULL ? found == NULL : found != NULL && strcmp(found, value) == 0;
 }
 
+/* The same head, but for the value of Date: a second may end between two answers. */
+static inline bool same_head(const struct answer *one, const struct answer *other)
+{
+    enum { DATE_LEN = 29 };
+    const char *one_date = strstr(one->head, "\r\nDate: ");
+    const char *other_date = strstr(other->head, "\r\nDate: ");
+    size_t before, start = sizeof "\r\nDate: " - 1;
+
+    if (one_date == NULL || other_date == NULL) {
+        return false;
+    }
+    before = (size_t)(one_date - one->head) + start;
+    return (size_t)(other_date - other->head) + start == before &&
+           memcmp(one->head, other->head, before) == 0 &&
+           strcmp(one_date + start + DATE_LEN, other_date + start + DATE_LEN) == 0;
+}
+
 /* The status alone; the whole answer is checked and dropped. */
 static inline unsigned status_of(struct site_fixture *fixture, enum request_method method,
                                  const char *target, const char *lines)
