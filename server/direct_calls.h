@@ -43,6 +43,8 @@ static inline int direct_epoll_wait(int fd, struct epoll_event *events, int coun
 {
 #ifdef DIRECT_CALLS_WRAPPED
     return epoll_wait(fd, events, count, timeout_ms);
+#elif defined(SYS_epoll_wait)
+    return (int)syscall(SYS_epoll_wait, fd, events, count, timeout_ms);
 #else
     return (int)syscall(SYS_epoll_pwait, fd, events, count, timeout_ms, NULL, 0);
 #endif

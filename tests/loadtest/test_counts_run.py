@@ -14,6 +14,11 @@ def counts(tmp_path):
     return Runner(tmp_path, COUNTS)
 
 
+def waits(form):
+    """Newer processors have only the second of the two calls."""
+    return form["calls"].get("epoll_wait", 0) + form["calls"].get("epoll_pwait", 0)
+
+
 def test_a_model_over_its_bars_fails_the_run(counts, tetrad, tmp_path_factory):
     path = str(tmp_path_factory.mktemp("json") / "counts.json")
     result = counts.run("--tetrad", tetrad, "--models", "greenthreads", "--functions",
@@ -31,8 +36,8 @@ def test_a_model_over_its_bars_fails_the_run(counts, tetrad, tmp_path_factory):
     one, ten = row["calls"]
     for form in (one, ten):
         assert form["calls"]["recvfrom"] == form["calls"]["sendto"] == form["requests"]
-    assert one["calls"]["epoll_wait"] >= one["requests"]
-    assert ten["requests"] / 10 <= ten["calls"]["epoll_wait"] < ten["requests"] / 5
+    assert waits(one) >= one["requests"]
+    assert ten["requests"] / 10 <= waits(ten) < ten["requests"] / 5
     assert ten["broken_off"] >= ten["requests"] / 10
     assert 100 < row["instructions"]["per_request"] < 10000
 
