@@ -73,6 +73,8 @@ def test_default_folder_is_the_current_one(program, model, docroot):
 def test_hint_where_a_root_has_nothing_to_show(launch, model, docroot):
     """No index file: one line more at the start."""
     with_index, without = launch(model), launch(model, root=docroot.at('bare'))
+    # What is said last comes behind the line that a start is known by.
+    wait_until(lambda: all('reachable' in one.said() for one in (with_index, without)), AT_ONCE)
     assert len(without.said().splitlines()) == len(with_index.said().splitlines()) + 1
 
 

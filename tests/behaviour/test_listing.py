@@ -461,6 +461,8 @@ def test_hint_about_the_index(launch, model, docroot):
     """None where the root is listed."""
     root = docroot.at('bare')
     plain, listed = launch(model, root=root), launch(model, '--listing', root=root)
+    # What is said last comes behind the line that a start is known by.
+    wait_until(lambda: all('reachable' in one.said() for one in (plain, listed)), AT_ONCE)
     assert len(listed.said().splitlines()) == len(plain.said().splitlines()) - 1
 
 
