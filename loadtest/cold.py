@@ -2,13 +2,11 @@
 
 A steady open load asks for one cached object. In every other slice of time one request more
 in a hundred asks for a file that is not in memory, a new one each time; reading it takes the
-disk 100 ms. The disk is a preloaded library (cold_reads.c). Order of the work: command line,
+disk 100 ms. The disk is the preloaded library of faults that the tests have, too. Order of the work: command line,
 tools, build, library; each model by itself, its slices in turns; table and goal.
 """
 
-import argparse
 import http.client
-import json
 import os
 import shutil
 import statistics
@@ -18,10 +16,10 @@ import threading
 import time
 import urllib.parse
 
-from measure import cell, generators, machine, paired, servers, session, tload
+from measure import (cell, generators, machine, paired, report, servers, session, tload)
 from measure import options as command_line
 
-SOURCE = os.path.dirname(os.path.abspath(__file__))
+LIBRARY = os.path.join(session.SOURCE, "tests", "behaviour", "faults.c")
 
 # One cold request for so many others.
 SHARE = 100
@@ -36,9 +34,8 @@ for a file whose reading takes the disk long.
 
 
 def build_parser():
-    parser = command_line.Parser(prog="cold.sh", description=DESCRIPTION,
-                                 formatter_class=argparse.RawDescriptionHelpFormatter,
-                                 allow_abbrev=False)
+    parser = command_line.new_parser("cold.sh", DESCRIPTION)
+    command_line.add_common(parser, command_line.TLOAD_HELP)
     count = command_line.parse_count
     for name, default, text in (
             ("rate", 2000, "requests for the cached object, per second (2000)"),
@@ -49,25 +46,16 @@ def build_parser():
                             help=text)
     parser.add_argument("--slice", type=command_line.parse_time, default=2.0,
                         metavar="TIME", help="length of a slice (2s)")
-    parser.add_argument("--models", type=command_line.parse_list, metavar="LIST",
-                        help="only these models, separated by commas")
-    parser.add_argument("--json", metavar="FILE", help="write every raw number to FILE")
-    parser.add_argument("--tetrad", metavar="PATH",
-                        help="measure this binary and build nothing; its tload must be "
-                             "beside it (also: the environment's TETRAD)")
     return parser
 
 
 def parse(arguments):
     parser = build_parser()
     options = parser.parse_args(arguments)
-    options.tetrad = options.tetrad or os.environ.get("TETRAD")
     options.object, options.duration, options.warmup = "6k", 1, 0
     options.workers, options.same_cpu, options.peers = 1, False, []
     options.seed = 1
-    if options.json:
-        command_line.check_json_target(parser, options.json)
-    return options
+    return command_line.complete(parser, options)
 
 
 def missing(_options):
@@ -75,9 +63,9 @@ def missing(_options):
 
 
 def compile_library(folder):
-    path = os.path.join(folder, "cold_reads.so")
-    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", path,
-                    os.path.join(SOURCE, "cold_reads.c"), "-ldl"], check=True)
+    path = os.path.join(folder, "faults.so")
+    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", path, LIBRARY, "-ldl"],
+                   check=True)
     os.chmod(path, 0o755)
     return path
 
@@ -87,7 +75,7 @@ class Model(servers.Model):
 
     def __init__(self, name, binary, library, disk_ms):
         super().__init__(name, binary)
-        self.before = ["env", "LD_PRELOAD=" + library, "COLD_MS=%d" % disk_ms]
+        self.before = ["env", "LD_PRELOAD=" + library, "FAULT_COLD=%d" % disk_ms]
 
     def command(self, plan):
         command = super().command(plan)
@@ -217,9 +205,7 @@ def write_json(options, rows):
                 "environment": session.fingerprint(options.binary, []),
                 "rows": [{**row, "ratio": row["ratio"]._asdict()} if row.get("ratio")
                          else row for row in rows]}
-    with open(options.json, "w", encoding="utf-8") as file:
-        json.dump(document, file, indent=1)
-        file.write("\n")
+    report.write_json(options.json, document)
 
 
 def measure_all(options, scratch):

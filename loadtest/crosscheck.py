@@ -4,13 +4,13 @@ none of them was the limit itself. One of the servers answers by the clock, so t
 fast the machine is just then does not matter.
 """
 
-import json
 import os
 import statistics
 import sys
 from collections import namedtuple
 
-from measure import (cell, generators, machine, paired, peers, servers, session, tload)
+from measure import (cell, generators, machine, paired, peers, report, servers, session,
+                     tload)
 from measure import options as command_line
 
 GENERATORS = ("wrk", "h2load", "tload")
@@ -32,8 +32,10 @@ DESCRIPTION = "Holds tload against wrk and h2load, over the same servers in turn
 
 
 def parse(arguments):
-    parser = command_line.Parser(prog="crosscheck.sh", description=DESCRIPTION,
-                                 allow_abbrev=False)
+    parser = command_line.new_parser("crosscheck.sh", DESCRIPTION)
+    command_line.add_common(parser, command_line.TLOAD_HELP,
+                            "models of tetrad (greenthreads)")
+    command_line.add_seed(parser)
     count = command_line.parse_count
     parser.add_argument("--clients", type=count, default=10, metavar="N",
                         help="keep-alive connections (10)")
@@ -43,22 +45,13 @@ def parse(arguments):
                         help="turns of each with each server (7)")
     parser.add_argument("--object", default="6k", metavar="OBJECT",
                         help="as loadtest.sh's")
-    parser.add_argument("--models", type=command_line.parse_list, metavar="LIST",
-                        default=["greenthreads"], help="models of tetrad (greenthreads)")
     parser.add_argument("--peers", type=command_line.parse_peers, default=[],
                         metavar="LIST", help="other servers: nginx, ...")
-    parser.add_argument("--json", metavar="FILE", help="write every number to FILE")
-    parser.add_argument("--seed", type=command_line.parse_seed, metavar="N",
-                        help="repeat the order of an earlier run")
-    parser.add_argument("--tetrad", metavar="PATH",
-                        help="this binary, whose tload must be beside it")
     options = parser.parse_args(arguments)
-    options.tetrad = options.tetrad or os.environ.get("TETRAD")
+    options.models = options.models or ["greenthreads"]
     options.workers, options.same_cpu, options.warmup = 1, False, 0
     options.duration = options.seconds
-    if options.seed is None:
-        options.seed = int.from_bytes(os.urandom(4), "big")
-    return options
+    return command_line.complete(parser, options)
 
 
 class Paced:
@@ -212,10 +205,10 @@ def work(options, scratch):
              facts["cpu_model"], facts["kernel"]))
     print("\n".join(table(turns, names) + [""] + [text for text, _ in found]))
     if options.json:
-        with open(options.json, "w", encoding="utf-8") as file:
-            json.dump({"command": sys.argv[1:], "environment": facts,
-                       "seed": options.seed, "turns": [turn._asdict() for turn in turns],
-                       "verdicts": [text for text, _ in found]}, file, indent=1)
+        report.write_json(options.json, {
+            "command": sys.argv[1:], "environment": facts, "seed": options.seed,
+            "turns": [turn._asdict() for turn in turns],
+            "verdicts": [text for text, _ in found]})
     differ = any(verdict == "DIFFER" for _, verdict in found)
     return command_line.EXIT_FAILED if differ else command_line.EXIT_OK
 

@@ -33,7 +33,7 @@ CLEANFILES += loadtest/zb
 EXTRA_DIST += loadtest/loadtest.sh loadtest/python.sh loadtest/run.py loadtest/measure \
 	loadtest/peers.sh loadtest/peers.py loadtest/counts.sh loadtest/counts.py \
 	loadtest/scale.sh loadtest/scale.py loadtest/crosscheck.sh loadtest/crosscheck.py \
-	loadtest/cold.sh loadtest/cold.py loadtest/cold_reads.c loadtest/results.py \
+	loadtest/cold.sh loadtest/cold.py loadtest/results.py \
 	loadtest/conf tests/loadtest
 
 # The gate: what can be counted exactly, and then what has to be measured. Both are run, and

@@ -17,7 +17,7 @@ FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
                       "performance")
 
 # Of each slice: the distribution of latencies and the looks at the pace of the machine.
-LEFT_OUT = ("latency_us", "paces", "histogram_ns", "connections_detail", "quantiles")
+LEFT_OUT = ("latency_us", "paces")
 
 SERVERS = ("floor-epoll", "prefork", "threads", "greenthreads", "hybrid", "eventloop",
            "nginx", "lighttpd", "h2o")

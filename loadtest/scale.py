@@ -4,8 +4,6 @@ Order of the work: command line, tools, build; in each round every server by its
 shuffled order; tables and goals.
 """
 
-import argparse
-import json
 import os
 import sys
 import textwrap
@@ -31,9 +29,9 @@ examples:
 
 
 def build_parser():
-    parser = command_line.Parser(prog="scale.sh", description=DESCRIPTION, epilog=EPILOG,
-                                 formatter_class=argparse.RawDescriptionHelpFormatter,
-                                 allow_abbrev=False)
+    parser = command_line.new_parser("scale.sh", DESCRIPTION, EPILOG)
+    command_line.add_common(parser, command_line.TLOAD_HELP)
+    command_line.add_seed(parser)
     count = command_line.parse_count
     for name, default, text in (
             ("idle", 10000, "idle connections (10000; prefork at most 500)"),
@@ -46,35 +44,22 @@ def build_parser():
                             help=text)
     parser.add_argument("--object", default="6k", metavar="OBJECT",
                         help="as loadtest.sh's")
-    parser.add_argument("--models", type=command_line.parse_list, metavar="LIST",
-                        help="only these models, separated by commas")
     parser.add_argument("--peers", type=command_line.parse_peers, default=[],
                         metavar="LIST", help="other servers as rows: nginx, ...")
     parser.add_argument("--churn", action="store_true",
                         help="also a connection for each request, from the few")
     parser.add_argument("--warmup", type=command_line.parse_time, default=1.0,
                         metavar="TIME", help="load of each server before (1s)")
-    parser.add_argument("--json", metavar="FILE", help="write every raw number to FILE")
-    parser.add_argument("--seed", type=command_line.parse_seed, metavar="N",
-                        help="repeat the order of an earlier run")
-    parser.add_argument("--tetrad", metavar="PATH",
-                        help="measure this binary and build nothing; its tload must be "
-                             "beside it (also: the environment's TETRAD)")
     return parser
 
 
 def parse(arguments):
     parser = build_parser()
     options = parser.parse_args(arguments)
-    options.tetrad = options.tetrad or os.environ.get("TETRAD")
     options.same_cpu, options.duration = False, options.seconds
     command_line.check_descriptors(parser, options.idle + 2 * options.clients
                                    + SPARE_DESCRIPTORS)
-    if options.json:
-        command_line.check_json_target(parser, options.json)
-    if options.seed is None:
-        options.seed = int.from_bytes(os.urandom(4), "big")
-    return options
+    return command_line.complete(parser, options)
 
 
 def make_plan(options, binary, scratch):
@@ -126,9 +111,7 @@ def write_json(options, plan, facts, cells, rows):
                 "goals": [{"text": verdict.goal.text, "name": verdict.name,
                            "value": verdict.value, "most": verdict.goal.most,
                            "met": verdict.met} for verdict in scaling_report.judge(rows)]}
-    with open(options.json, "w", encoding="utf-8") as file:
-        json.dump(document, file, indent=1)
-        file.write("\n")
+    report.write_json(options.json, document)
 
 
 def measure_round(number, subjects, plan, options, scratch, shuffler):

@@ -2,9 +2,6 @@
 nothing of servers or counting.
 """
 
-import argparse
-import os
-
 from measure import bars, options
 
 PEERS = ("nginx",)
@@ -26,11 +23,8 @@ examples:
 
 
 def build_parser():
-    parser = options.Parser(prog="counts.sh", description=DESCRIPTION, epilog=EPILOG,
-                            formatter_class=argparse.RawDescriptionHelpFormatter,
-                            allow_abbrev=False)
-    parser.add_argument("--models", type=options.parse_list, metavar="LIST",
-                        help="only these models, separated by commas")
+    parser = options.new_parser("counts.sh", DESCRIPTION, EPILOG)
+    options.add_common(parser)
     parser.add_argument("--only", choices=(bars.CALLS, bars.INSTRUCTIONS),
                         help="count only these")
     parser.add_argument("--functions", action="store_true",
@@ -40,10 +34,6 @@ def build_parser():
     parser.add_argument("--bar", type=bars.parse, action="append", default=[],
                         metavar="MODEL.calls=N|MODEL.instructions=N",
                         help="another bar; repeatable")
-    parser.add_argument("--json", metavar="FILE", help="write every count to FILE")
-    parser.add_argument("--tetrad", metavar="PATH",
-                        help="count this binary and build nothing (also: the "
-                             "environment's TETRAD)")
     return parser
 
 
@@ -54,7 +44,4 @@ def parse(arguments):
         if name not in PEERS:
             parser.error("unknown peer '%s' (known: %s)" % (name, ", ".join(PEERS)))
     found.bars = dict(found.bar)
-    found.tetrad = found.tetrad or os.environ.get("TETRAD")
-    if found.json:
-        options.check_json_target(parser, found.json)
-    return found
+    return options.complete(parser, found)

@@ -1,7 +1,8 @@
 """What the exact counts show: table, calls by name, functions, JSON file."""
 
-import json
 import sys
+
+from measure import report
 
 SCHEMA = {"name": "tetrad-counts", "version": 1}
 
@@ -96,7 +97,7 @@ def show(rows, facts, thing, request, connections, with_functions):
 
 
 def write_json(path, rows, facts, thing, request, connections):
-    document = {
+    report.write_json(path, {
         "schema": SCHEMA,
         "command": sys.argv[1:],
         "object": {"bytes": thing.size, "sha256": thing.sha256},
@@ -104,7 +105,4 @@ def write_json(path, rows, facts, thing, request, connections):
         "connections": connections,
         "environment": facts,
         "rows": rows,
-    }
-    with open(path, "w", encoding="utf-8") as file:
-        json.dump(document, file, indent=1)
-        file.write("\n")
+    })

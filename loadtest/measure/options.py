@@ -40,6 +40,12 @@ examples:
 """
 
 
+MODELS_HELP = "only these models, separated by commas"
+TETRAD_HELP = ("measure this binary and build nothing (also: the environment's TETRAD)")
+TLOAD_HELP = ("measure this binary and build nothing; its tload must be beside it (also: "
+              "the environment's TETRAD)")
+
+
 class Parser(argparse.ArgumentParser):
     def error(self, message):
         sys.stderr.write("%s: %s; see --help\n"
@@ -104,11 +110,27 @@ def parse_peers(text):
     return check_once(names, text)
 
 
+def new_parser(prog, description, epilog=None):
+    return Parser(prog=prog, description=description, epilog=epilog,
+                  formatter_class=argparse.RawDescriptionHelpFormatter,
+                  allow_abbrev=False)
+
+
+def add_common(parser, tetrad=TETRAD_HELP, models=MODELS_HELP):
+    """What every program understands; complete() does the rest of it."""
+    parser.add_argument("--models", type=parse_list, metavar="LIST", help=models)
+    parser.add_argument("--json", metavar="FILE", help="write every raw number to FILE")
+    parser.add_argument("--tetrad", metavar="PATH", help=tetrad)
+
+
+def add_seed(parser):
+    parser.add_argument("--seed", type=parse_seed, metavar="N",
+                        help="repeat the order of an earlier run")
+
+
 def base_parser(prog, description, epilog):
     """What both programs understand."""
-    parser = Parser(prog=prog, description=description + ARGUMENTS, epilog=epilog,
-                    formatter_class=argparse.RawDescriptionHelpFormatter,
-                    allow_abbrev=False)
+    parser = new_parser(prog, description + ARGUMENTS, epilog)
     parser.add_argument("words", nargs="*", metavar="OBJECT [CLIENTS [DURATION]]",
                         help="see above")
     parser.add_argument("--object", metavar="OBJECT", help="the same as the first word")
@@ -116,8 +138,7 @@ def base_parser(prog, description, epilog):
                         help="the same as the second")
     parser.add_argument("--duration", metavar="TIME", type=parse_duration,
                         help="the same as the third")
-    parser.add_argument("--models", type=parse_list, metavar="LIST",
-                        help="only these models, separated by commas")
+    add_common(parser)
     parser.add_argument("--rounds", type=parse_count, default=3, metavar="N",
                         help="measurements of each server, in turns with the others (3)")
     parser.add_argument("--warmup", type=parse_time, default=2.0, metavar="TIME",
@@ -127,12 +148,7 @@ def base_parser(prog, description, epilog):
                              "some (1)")
     parser.add_argument("--same-cpu", action="store_true",
                         help="server and clients share one CPU, as in 1998")
-    parser.add_argument("--json", metavar="FILE", help="write every raw number to FILE")
-    parser.add_argument("--seed", type=parse_seed, metavar="N",
-                        help="repeat the order of an earlier run")
-    parser.add_argument("--tetrad", metavar="PATH",
-                        help="measure this binary and build nothing (also: the "
-                             "environment's TETRAD)")
+    add_seed(parser)
     return parser
 
 
@@ -176,17 +192,22 @@ def check_json_target(parser, path):
         parser.error("--json: cannot write '%s'" % path)
 
 
+def complete(parser, options):
+    """Checks and completes what add_common and add_seed added."""
+    options.tetrad = options.tetrad or os.environ.get("TETRAD")
+    if options.json:
+        check_json_target(parser, options.json)
+    if "seed" in options and options.seed is None:
+        options.seed = int.from_bytes(os.urandom(4), "big")
+    return options
+
+
 def finish(parser, arguments):
     """The checked options of either program."""
     options = parser.parse_intermixed_args(arguments)
     take_words(parser, options)
-    options.tetrad = options.tetrad or os.environ.get("TETRAD")
     check_descriptors(parser, options.clients)
-    if options.json:
-        check_json_target(parser, options.json)
-    if options.seed is None:
-        options.seed = int.from_bytes(os.urandom(4), "big")
-    return options
+    return complete(parser, options)
 
 
 def parse(arguments):

@@ -197,15 +197,12 @@ static void serve(void *argument)
 {
     struct conversation *self = argument;
 
-    if (self->conn != NULL) {
+    if (self->conn != NULL || begin(self)) {
         if (scheduler_expired()) {
             conn_expire(self->conn);
         }
-        converse(self);
-        conn_close(self->conn);
-    } else if (begin(self)) {
         if (self->kind == SERVE_REFUSED) {
-            converse_refused(self);
+            converse_refused(self); /* keeps its stack: this is its only run */
         } else {
             converse(self);
         }

@@ -5,6 +5,9 @@
 
 #include "unit.h"
 
+#include <sys/socket.h>
+#include <unistd.h>
+
 #include "scheduler.h"
 
 enum { NOTES_MAX = 64 };
@@ -41,6 +44,26 @@ static inline void spawn(struct scheduler *scheduler, void (*run)(void *),
     struct actor actor = { .story = story, .number = number };
 
     assert_int_equal(scheduler_spawn(scheduler, run, &actor, sizeof(actor)), 0);
+}
+
+/* Two sockets that are joined, for the actors. */
+static inline void open_pair(struct story *story)
+{
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, story->fds), 0);
+}
+
+/* An actor: what a reader that waits on fds[0] gets in two events, the second of which has
+ * the end behind its data. */
+static inline void sends_then_closes(void *argument)
+{
+    struct actor *actor = argument;
+
+    assert_int_equal(send(actor->story->fds[1], "one", 3, 0), 3);
+    /* The reader runs and sleeps again in between. */
+    scheduler_yield();
+    scheduler_yield();
+    assert_int_equal(send(actor->story->fds[1], "four", 4, 0), 4);
+    assert_int_equal(close(actor->story->fds[1]), 0);
 }
 
 static inline void run_all(struct scheduler *scheduler)

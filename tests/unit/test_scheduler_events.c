@@ -31,18 +31,6 @@ static void reads_to_the_end(void *argument)
     scheduler_forget(&source);
 }
 
-static void sends_then_closes(void *argument)
-{
-    struct actor *actor = argument;
-
-    assert_int_equal(send(actor->story->fds[1], "one", 3, 0), 3);
-    /* The reader runs and parks again, then gets data and end in one event. */
-    scheduler_yield();
-    scheduler_yield();
-    assert_int_equal(send(actor->story->fds[1], "four", 4, 0), 4);
-    assert_int_equal(close(actor->story->fds[1]), 0);
-}
-
 static void test_end_behind_data(void **state)
 {
     static const int expected[] = { -1, 3, 4, 0 };
@@ -50,7 +38,7 @@ static void test_end_behind_data(void **state)
     struct story story = { .count = 0 };
 
     (void)state;
-    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, story.fds), 0);
+    open_pair(&story);
     spawn(scheduler, reads_to_the_end, &story, 1);
     spawn(scheduler, sends_then_closes, &story, 2);
     run_all(scheduler);
@@ -88,7 +76,7 @@ static void test_await_expires(void **state)
     struct story story = { .count = 0 };
 
     (void)state;
-    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, story.fds), 0);
+    open_pair(&story);
     spawn(scheduler, awaits_in_vain, &story, 1);
     run_all(scheduler);
     check_notes(&story, expected, 2);

@@ -53,17 +53,6 @@ static void reads_in_runs(void *argument)
     scheduler_forget(&self->source);
 }
 
-static void sends_then_closes(void *argument)
-{
-    struct actor *actor = argument;
-
-    assert_int_equal(send(actor->story->fds[1], "one", 3, 0), 3);
-    scheduler_yield();
-    scheduler_yield();
-    assert_int_equal(send(actor->story->fds[1], "four", 4, 0), 4);
-    assert_int_equal(close(actor->story->fds[1]), 0);
-}
-
 static void test_runs_anew_for_each_event(void **state)
 {
     /* The second receive came with the end behind it, so no third run was needed. */
@@ -72,7 +61,7 @@ static void test_runs_anew_for_each_event(void **state)
     struct story story = { .count = 0 };
 
     (void)state;
-    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, story.fds), 0);
+    open_pair(&story);
     spawn_sleeper(scheduler, reads_in_runs, &story, story.fds[0]);
     spawn(scheduler, sends_then_closes, &story, 2);
     run_all(scheduler);
@@ -119,7 +108,7 @@ static void test_wake_and_deadline(void **state)
     struct story story = { .count = 0 };
 
     (void)state;
-    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, story.fds), 0);
+    open_pair(&story);
     spawn_sleeper(scheduler, sleeps_until_late, &story, story.fds[0]);
     spawn(scheduler, wakes_once, &story, 2);
     run_all(scheduler);
@@ -195,7 +184,7 @@ static void test_crowd_holds_no_stack(void **state)
     int fds[CROWD];
 
     (void)state;
-    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, story.fds), 0);
+    open_pair(&story);
     for (int i = 0; i < CROWD; i++) {
         fds[i] = dup(story.fds[0]);
         assert_true(fds[i] >= 0);
@@ -218,7 +207,7 @@ static void test_dropped_while_asleep(void **state)
     struct story story = { .count = 0 };
 
     (void)state;
-    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, story.fds), 0);
+    open_pair(&story);
     spawn_sleeper(scheduler, sleeps_for_a_byte, &story, story.fds[0]);
     scheduler_close(scheduler);
     assert_int_equal(story.count, 0);
@@ -284,7 +273,7 @@ static void test_waits_for_a_stack(void **state)
     int twin;
 
     (void)state;
-    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, story.fds), 0);
+    open_pair(&story);
     twin = dup(story.fds[0]);
     spawn_sleeper(scheduler, sleeps_for_a_byte, &story, story.fds[0]);
     spawn_sleeper(scheduler, sleeps_for_a_byte, &story, twin);
