@@ -4,6 +4,7 @@ and the CPU time, context switches and memory of it and all its descendants.
 The only file that reads /proc about processes. It knows nothing of HTTP.
 """
 
+import contextlib
 import ctypes
 import os
 import select
@@ -283,16 +284,16 @@ def wait_states(pids, letters, seconds):
 
 
 def sockets_of(pid):
-    """The sockets that a process has open, by their numbers in the kernel."""
+    """The sockets that a process has open, by their numbers in the kernel. Those that it
+    closes while it is looked at may be missing."""
     found = set()
     folder = "/proc/%d/fd" % pid
-    try:
+    with contextlib.suppress(OSError):  # It ended meanwhile.
         for name in os.listdir(folder):
-            target = os.readlink(os.path.join(folder, name))
-            if target.startswith("socket:"):
-                found.add(target)
-    except OSError:
-        pass  # It ended meanwhile, or closed one of them.
+            with contextlib.suppress(OSError):  # It closed this one.
+                target = os.readlink(os.path.join(folder, name))
+                if target.startswith("socket:"):
+                    found.add(target)
     return found
 
 

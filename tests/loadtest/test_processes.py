@@ -182,6 +182,26 @@ def test_both_paces_are_looked_at(monkeypatch):
     assert machine.paces(machine.Placement({3}, {3})) == (103, 103)
 
 
+def test_sockets_are_seen_beside_some_that_come_and_go(program):
+    process = program("""
+import os, socket, threading
+def come_and_go():
+    while True:
+        for one in [socket.socket() for _ in range(20)]:
+            one.close()
+first = [socket.socket() for _ in range(20)]
+kept = [socket.socket() for _ in range(30)]
+for one in first: one.close()
+threading.Thread(target=come_and_go, daemon=True).start()
+print("done", flush=True)
+os.read(0, 1)
+""")
+    assert process.stdout.readline() == b"done\n"
+    looks = [processes.sockets_of(process.pid) for _ in range(200)]
+    assert len(set.intersection(*looks)) >= 30
+    assert len(set.union(*looks)) > 50
+
+
 @pytest.mark.parametrize("seconds", [1, 10])
 def test_the_last_look_is_just_before_the_end(seconds):
     times = processes.LoadWatch(None, seconds, None).times()
