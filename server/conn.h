@@ -45,9 +45,10 @@ struct work *conn_work(struct conn *conn);
 uint64_t conn_deadline(const struct conn *conn);
 enum timeout_class conn_timeout(const struct conn *conn);
 
-/* Whether the deadline had passed when the last step ended or last slept. Cheap: for a
- * context that asks after each step. */
-bool conn_is_due(const struct conn *conn);
+/* How long the deadline was away when the last step ended or last slept, in ms; 0: it had
+ * passed; a very long time: there is none. Cheap: for a context that asks after each step.
+ */
+uint64_t conn_time_left(const struct conn *conn);
 
 /* The deadline passed: answers 408, renews it (a slow reader that did make progress), or
  * ends the connection. Step next. Does nothing if the deadline has not passed. */

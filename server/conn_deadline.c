@@ -38,9 +38,11 @@ uint64_t conn_deadline(const struct conn *conn)
     return conn->settle_ms != 0 ? conn->settle_ms : http_conn_deadline(&conn->http);
 }
 
-bool conn_is_due(const struct conn *conn)
+uint64_t conn_time_left(const struct conn *conn)
 {
-    return conn->now_ms >= conn_deadline(conn);
+    uint64_t deadline_ms = conn_deadline(conn);
+
+    return deadline_ms > conn->now_ms ? deadline_ms - conn->now_ms : 0;
 }
 
 enum timeout_class conn_timeout(const struct conn *conn)
@@ -75,7 +77,7 @@ ssize_t conn_unacked(const struct conn *conn)
 void conn_expire(struct conn *conn)
 {
     conn->now_ms = clock_now_ms();
-    if (!conn_is_due(conn)) {
+    if (conn_time_left(conn) > 0) {
         return;
     }
     if (conn->settle_ms != 0) {

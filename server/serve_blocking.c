@@ -12,36 +12,47 @@
 #include "work.h"
 #include "worker.h"
 
-/* One step, the work that it may ask for included. False once the connection is over. */
-static bool step(struct conn *conn)
+/* One step, and the work that it may ask for. */
+static enum conn_wait step(struct conn *conn)
 {
-    switch (conn_step(conn)) {
-    case CONN_CLOSED:
-        return false;
-    case CONN_WAIT_WORK:
+    enum conn_wait wait = conn_step(conn);
+
+    if (wait == CONN_WAIT_WORK) {
         work_run(conn_work(conn));
-        return true;
-    case CONN_AGAIN:
-    case CONN_WAIT_READ:
-    case CONN_WAIT_WRITE:
-        return true;
     }
-    return false;
+    return wait;
 }
 
-static void serve_conn(struct conn *conn, struct worker *worker,
-                       const struct serve_hooks *hooks, void *context)
+/* The next step may sleep: until the connection's deadline at most. */
+static void look_at_deadline(struct conn *conn, struct transport_socket *transport,
+                             enum conn_wait wait)
+{
+    uint64_t left_ms = conn_time_left(conn);
+
+    if (left_ms == 0) {
+        conn_expire(conn);
+        left_ms = conn_time_left(conn);
+    }
+    if (wait == CONN_WAIT_WRITE) {
+        transport_socket_send_within(transport, left_ms);
+    } else {
+        transport_socket_receive_within(transport, left_ms);
+    }
+}
+
+static void serve_conn(struct conn *conn, struct transport_socket *transport,
+                       struct worker *worker, const struct serve_hooks *hooks,
+                       void *context)
 {
     enum serve_phase reached = SERVE_OPEN;
+    enum conn_wait wait;
 
     /* The first step comes before the first look at the phase: a request that arrived
      * together with the stop is answered, not reset. */
-    while (step(conn)) {
+    while ((wait = step(conn)) != CONN_CLOSED) {
         enum serve_phase phase;
 
-        if (conn_is_due(conn)) {
-            conn_expire(conn);
-        }
+        look_at_deadline(conn, transport, wait);
         phase = hooks->phase(context);
         if (phase == reached) {
             continue;
@@ -62,7 +73,7 @@ static void serve_socket(int fd, struct worker *worker, const struct serve_hooks
     struct conn *conn = NULL;
 
     transport_socket_open(&transport, fd);
-    /* Without its tick the socket could hold this context for ever. */
+    /* Without a tick the socket could hold this context for ever. */
     if (transport_socket_set_tick(&transport, SERVE_TICK_MS) == 0) {
         conn = conn_open(worker, &transport.base, context);
     }
@@ -70,7 +81,7 @@ static void serve_socket(int fd, struct worker *worker, const struct serve_hooks
         transport.base.ops->close(&transport.base);
         return;
     }
-    serve_conn(conn, worker, hooks, context);
+    serve_conn(conn, &transport, worker, hooks, context);
     conn_close(conn);
 }
 

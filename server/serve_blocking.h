@@ -9,8 +9,9 @@
 struct server;
 struct worker;
 
-/* A receive or a send that waits looks up after this long: for its connection's deadline
- * and for the stop. */
+/* A send, and the first receive of those that find nothing, looks up after this long; a
+ * receive that goes on waiting does so for its connection's deadline only, so whoever
+ * changes the phase must end its sleep by a signal (signals.h, SIGNALS_NUDGE). */
 enum { SERVE_TICK_MS = 250 };
 
 enum serve_phase {

@@ -40,10 +40,19 @@ static void on_patience_over(int signal_number)
     _exit(0);
 }
 
+/* The alarm ends, with EINTR, the sleep that a context of this process may have begun
+ * between its look at the flag and the signal; so long as the process lives, it comes
+ * again. */
 static void on_stop_in_child(int signal_number)
 {
     (void)signal_number;
     atomic_store(&stopping, 1);
+    alarm(1);
+}
+
+static void on_nudge(int signal_number)
+{
+    (void)signal_number;
 }
 
 /* SA_RESTART, so that file calls in any thread never see EINTR. Calls with a time-out or
@@ -78,6 +87,7 @@ int signals_open(unsigned patience_s)
     handle(SIGTERM, on_stop);
     handle(SIGINT, on_stop);
     handle(SIGALRM, on_patience_over);
+    handle(SIGNALS_NUDGE, on_nudge);
     /* A starter may leave SIGCHLD ignored, and then no child could be waited for; or the
      * signals blocked. Both are inherited. */
     handle(SIGCHLD, SIG_DFL);
@@ -86,6 +96,7 @@ int signals_open(unsigned patience_s)
     sigaddset(&needed, SIGINT);
     sigaddset(&needed, SIGCHLD);
     sigaddset(&needed, SIGALRM);
+    sigaddset(&needed, SIGNALS_NUDGE);
     sigprocmask(SIG_UNBLOCK, &needed, NULL);
     return stop_fd;
 }
@@ -128,4 +139,5 @@ void signals_in_child(void)
 {
     handle(SIGTERM, on_stop_in_child);
     handle(SIGINT, on_stop_in_child);
+    handle(SIGALRM, on_stop_in_child);
 }

@@ -7,6 +7,11 @@
 
 #include "attributes.h"
 
+/* Sent by this program to a thread or a child of its own to end the sleep in which it may
+ * be: a call with a time-out ends with EINTR, nothing else happens. One that is just about
+ * to sleep is missed, so the sender repeats it. (By default the system ignores it too.) */
+enum { SIGNALS_NUDGE = SIGURG };
+
 /* Installs the handlers: SIGPIPE, SIGXFSZ, SIGUSR1 and SIGUSR2 ignored; SIGTERM and SIGINT
  * set the stop, a second one ends the process at once with status 1. patience_s seconds
  * after the first the process ends with status 0 come what may: a thread that sleeps in a
@@ -28,7 +33,8 @@ void signals_but_faults(sigset_t *set);
 
 /* In a forked child: SIGTERM and SIGINT from now on only set signals_stopping of this
  * process (finish, then leave), and do not end it at the second time; the shared stop
- * descriptor is not touched by them. */
+ * descriptor is not touched by them. What sleeps with a time-out is woken by them, and once
+ * a second after. */
 void signals_in_child(void);
 
 #endif

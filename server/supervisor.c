@@ -26,6 +26,7 @@ enum {
     LOOK_MS = POOL_WINDOW_MS / 4,
     PATIENCE_MS = 50, /* at the limit a connection may wait so long for the context of a
                          client that is just leaving */
+    NUDGE_MS = 100,   /* between two nudges of contexts that have not left yet */
     OWN_FDS = 3
 };
 
@@ -226,20 +227,29 @@ static void stop(struct supervisor *supervisor)
 {
     uint64_t stopped_ms = clock_now_ms();
     uint64_t grace_ms = supervisor->server->options->grace_ms;
+    uint64_t nudge_ms = 0;
     bool abandoned = false;
 
     /* The phase first: a context that the listener wakes finds it. */
     supervisor->ops->set_phase(supervisor->pool, SERVE_DRAIN);
     listener_stop(supervisor->server->listener);
     while (!is_over(supervisor, stopped_ms)) {
-        if (!abandoned && clock_now_ms() >= stopped_ms + grace_ms) {
+        uint64_t now_ms = clock_now_ms();
+
+        if (now_ms >= nudge_ms) {
+            supervisor->ops->nudge(supervisor->pool);
+            nudge_ms = now_ms + NUDGE_MS;
+        }
+        if (!abandoned && now_ms >= stopped_ms + grace_ms) {
             supervisor->ops->set_phase(supervisor->pool, SERVE_ABANDON);
             refuser_abandon(supervisor->refuser);
             abandoned = true;
         }
+        uint64_t due_ms = abandoned || nudge_ms < stopped_ms + grace_ms
+                              ? nudge_ms
+                              : stopped_ms + grace_ms;
         /* stop_fd stays readable and would turn this into a spin. */
-        (void)await(supervisor, false, abandoned ? UINT64_MAX : stopped_ms + grace_ms,
-                    -1);
+        (void)await(supervisor, false, due_ms, -1);
         collect(supervisor);
     }
 }

@@ -23,6 +23,8 @@ struct supervisor_ops {
     unsigned (*reap)(void *pool, unsigned *stillborn);
     /* Tells every context; SERVE_ABANDON must end them all, soon. */
     void (*set_phase)(void *pool, enum serve_phase phase);
+    /* Sends every context SIGNALS_NUDGE, so that it looks at the phase. */
+    void (*nudge)(void *pool);
 };
 
 /* reap_fd: readable when ops->reap has something to do, cleared by it; -1: only

@@ -46,7 +46,7 @@ struct transport_ops {
 
 struct transport {
     const struct transport_ops *ops;
-    unsigned tick_ms; /* how long recv and send may sleep without a byte; 0: never */
+    unsigned tick_ms; /* how long a send may sleep without a byte; 0: never */
 };
 
 #endif

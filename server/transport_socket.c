@@ -16,6 +16,9 @@
 
 #include "direct_calls.h"
 
+/* For a connection without a deadline. */
+enum { RECEIVE_MAX_MS = 3600 * 1000 };
+
 static int descriptor(const struct transport *transport)
 {
     return ((const struct transport_socket *)transport)->fd;
@@ -32,7 +35,11 @@ static ssize_t socket_recv(struct transport *transport, void *to, size_t room, b
 {
     ssize_t n = direct_recv(descriptor(transport), to, room, wait ? 0 : MSG_DONTWAIT);
 
-    return n >= 0 ? n : failure(errno, TRANSPORT_WAIT_READ);
+    if (n >= 0) {
+        return n;
+    }
+    ((struct transport_socket *)transport)->overslept = wait && errno == EAGAIN;
+    return failure(errno, TRANSPORT_WAIT_READ);
 }
 
 static ssize_t socket_sendv(struct transport *transport, const struct iovec *iov,
@@ -125,20 +132,57 @@ static const struct transport_ops socket_ops = {
 
 void transport_socket_open(struct transport_socket *transport, int fd)
 {
-    transport->base.ops = &socket_ops;
-    transport->base.tick_ms = 0;
-    transport->fd = fd;
+    *transport = (struct transport_socket){ .base.ops = &socket_ops, .fd = fd };
+}
+
+static int set_patience(const struct transport_socket *transport, int option, unsigned ms)
+{
+    struct timeval time = { .tv_sec = ms / 1000,
+                            .tv_usec = (suseconds_t)(ms % 1000) * 1000 };
+
+    return setsockopt(transport->fd, SOL_SOCKET, option, &time, sizeof time) == 0
+               ? 0
+               : -errno;
 }
 
 int transport_socket_set_tick(struct transport_socket *transport, unsigned tick_ms)
 {
-    struct timeval tick = { .tv_sec = tick_ms / 1000,
-                            .tv_usec = (suseconds_t)(tick_ms % 1000) * 1000 };
+    int result = set_patience(transport, SO_RCVTIMEO, tick_ms);
 
-    if (setsockopt(transport->fd, SOL_SOCKET, SO_RCVTIMEO, &tick, sizeof tick) != 0 ||
-        setsockopt(transport->fd, SOL_SOCKET, SO_SNDTIMEO, &tick, sizeof tick) != 0) {
-        return -errno;
+    if (result == 0) {
+        result = set_patience(transport, SO_SNDTIMEO, tick_ms);
     }
-    transport->base.tick_ms = tick_ms;
-    return 0;
+    if (result == 0) {
+        transport->base.tick_ms = transport->tick_ms = transport->receive_ms = tick_ms;
+    }
+    return result;
+}
+
+/* 0 would be for ever. */
+static unsigned clamp(uint64_t ms, unsigned most)
+{
+    return ms == 0 ? 1 : ms < most ? (unsigned)ms : most;
+}
+
+void transport_socket_receive_within(struct transport_socket *transport, uint64_t left_ms)
+{
+    unsigned ms;
+
+    if (!transport->overslept && left_ms >= transport->receive_ms) {
+        return;
+    }
+    transport->overslept = false;
+    ms = clamp(left_ms, RECEIVE_MAX_MS);
+    if (ms != transport->receive_ms && set_patience(transport, SO_RCVTIMEO, ms) == 0) {
+        transport->receive_ms = ms;
+    }
+}
+
+void transport_socket_send_within(struct transport_socket *transport, uint64_t left_ms)
+{
+    unsigned ms = clamp(left_ms, transport->tick_ms);
+
+    if (ms != transport->base.tick_ms && set_patience(transport, SO_SNDTIMEO, ms) == 0) {
+        transport->base.tick_ms = ms;
+    }
 }

@@ -139,21 +139,30 @@ static unsigned reap(void *pool, unsigned *stillborn)
     return ended;
 }
 
+/* Not one of these can have been given to another process: none is collected yet. */
+static void signal_children(const struct prefork *prefork, int signal_number)
+{
+    for (unsigned i = 0; i < scoreboard_slots(prefork->scoreboard); i++) {
+        pid_t pid = scoreboard_pid(prefork->scoreboard, (int)i);
+        if (pid > 0) {
+            (void)kill(pid, signal_number);
+        }
+    }
+}
+
 static void set_phase(void *pool, enum serve_phase phase)
 {
     struct prefork *prefork = pool;
 
     scoreboard_set_phase(prefork->scoreboard, phase);
-    if (phase != SERVE_ABANDON) {
-        return;
+    if (phase == SERVE_ABANDON) {
+        signal_children(prefork, SIGKILL);
     }
-    /* Not one of these can have been given to another process: none is collected yet. */
-    for (unsigned i = 0; i < scoreboard_slots(prefork->scoreboard); i++) {
-        pid_t pid = scoreboard_pid(prefork->scoreboard, (int)i);
-        if (pid > 0) {
-            (void)kill(pid, SIGKILL);
-        }
-    }
+}
+
+static void nudge(void *pool)
+{
+    signal_children(pool, SIGNALS_NUDGE);
 }
 
 static const struct supervisor_ops ops = {
@@ -162,6 +171,7 @@ static const struct supervisor_ops ops = {
     .idle = idle,
     .reap = reap,
     .set_phase = set_phase,
+    .nudge = nudge,
 };
 
 static int prefork_open(struct prefork *prefork)

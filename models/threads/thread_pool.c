@@ -64,6 +64,7 @@ struct thread_pool *thread_pool_open(const struct thread_pool_config *config)
     }
     pool->config = *config;
     signals_but_faults(&pool->blocked);
+    sigdelset(&pool->blocked, SIGNALS_NUDGE);
     pool->threads = NULL;
     atomic_init(&pool->phase, SERVE_OPEN);
     atomic_init(&pool->leaving, 0);
@@ -191,6 +192,14 @@ void thread_pool_set_phase(struct thread_pool *pool, enum serve_phase phase)
         if (fd >= 0) {
             (void)shutdown(fd, SHUT_RDWR);
         }
+    }
+}
+
+void thread_pool_nudge(struct thread_pool *pool)
+{
+    for (struct pool_thread *thread = pool->threads; thread != NULL;
+         thread = thread->next) {
+        (void)pthread_kill(thread->id, SIGNALS_NUDGE);
     }
 }
 

@@ -39,6 +39,8 @@ unsigned thread_pool_reap(struct thread_pool *pool, unsigned *useless);
 /* SERVE_ABANDON also shuts the sockets of the busy threads down, so that none sleeps on.
  */
 void thread_pool_set_phase(struct thread_pool *pool, enum serve_phase phase);
+/* Ends the sleep in which a thread may be, by SIGNALS_NUDGE. */
+void thread_pool_nudge(struct thread_pool *pool);
 
 /* For the threads in the pool. */
 

@@ -115,12 +115,20 @@ static void set_phase(void *context, enum serve_phase next)
     thread_pool_set_phase(threads->pool, next);
 }
 
+static void nudge(void *context)
+{
+    const struct threads *threads = context;
+
+    thread_pool_nudge(threads->pool);
+}
+
 static const struct supervisor_ops ops = {
     .start = start,
     .retire = retire,
     .idle = count_idle,
     .reap = reap,
     .set_phase = set_phase,
+    .nudge = nudge,
 };
 
 static int threads_run(const struct server *server)

@@ -121,6 +121,18 @@ def serving(root):
     return [pid for pid in processes(root) if open_ones & set(descriptors(pid).values())]
 
 
+def sleeps(root):
+    """{task: how often it slept so far} of all threads of the family."""
+    counts = {}
+    for pid in processes(root):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            for task in os.listdir(f'/proc/{pid}/task'):
+                with open(f'/proc/{pid}/task/{task}/status') as file:
+                    counts[int(task)] = int(
+                        file.read().partition('\nvoluntary_ctxt_switches:')[2].split()[0])
+    return counts
+
+
 def cpu_seconds(root):
     """Used so far by a family of processes, the root's ended children included."""
     ticks = 0

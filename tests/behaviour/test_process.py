@@ -8,8 +8,9 @@ import pytest
 from client import Client, ask_once, get
 from docroot import A_TXT
 from exchanges import PROBE
-from kernel import children, most_descriptors, most_memory, processes, serving
-from waiting import AT_ONCE, wait_until
+from kernel import children, most_descriptors, most_memory, processes, serving, sleeps
+from server import alive
+from waiting import AT_ONCE, Stopwatch, holds_for, wait_until
 
 
 USER_THREADS = ('greenthreads', 'hybrid')
@@ -206,6 +207,53 @@ def test_threads_of_the_threads_model_are_batch_threads(launch, model, chosen):
         assert batch and server.pid not in batch
     else:
         assert not batch
+
+
+@pytest.fixture
+def resting(launch, model):
+    """A server, its clients that said something once, and none of their contexts awake: only
+    those that wait for a connection look up now and then (docs/prefork.md)."""
+    server = launch(model)
+    clients = [Client(server.address) for _ in range(40)]
+
+    def all_rest():
+        before = sleeps(server.pid)
+        alive_meanwhile = holds_for(server.running, 0.6)
+        after = sleeps(server.pid)
+        awake = sum(after[task] != before.get(task) for task in after)
+        return alive_meanwhile and awake < len(clients) / 2
+
+    with contextlib.ExitStack() as stack:
+        for client in clients:
+            stack.enter_context(client).ask(PROBE)
+        wait_until(all_rest, 5, 'idle connections let their contexts sleep')
+        yield server, clients
+
+
+def test_resting_contexts_answer_and_see_the_stop(resting):
+    server, clients = resting
+    for client in clients:
+        client.expect_kept(PROBE)
+    family = children(server.pid)
+    clock = Stopwatch()
+    server.signal()
+    for client in clients:
+        client.expect_close()
+    assert server.wait(2) == 0, server.said()
+    clock.check_deadline(0)
+    assert not alive(family)
+
+
+def test_a_resting_child_that_is_told_to_leave_does(resting, model):
+    server, clients = resting
+    if model != 'prefork':
+        assert not children(server.pid)
+        return
+    for pid in set(serving(server.pid)) - {server.pid}:
+        os.kill(pid, signal.SIGTERM)
+    for client in clients:
+        client.expect_close()
+    assert server.running() and serves(server)
 
 
 # ---- the stacks of user threads

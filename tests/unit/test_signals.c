@@ -213,6 +213,62 @@ static void test_in_child(void **state)
     assert_exits(stop_a_worker_process, 0);
 }
 
+/* Sleeps in calls with a time-out, as a context does, that a signal ends: one that came
+ * just before the sleep is made good by the alarm, again and again. */
+static void sleep_in_a_worker_process(void)
+{
+    int fd = signals_open(PATIENCE_S);
+
+    EXPECT(fd >= 0);
+    signals_in_child();
+    raise(SIGTERM);
+    for (int i = 0; i < 2; i++) {
+        EXPECT(poll(NULL, 0, WAIT_MS) == -1 && errno == EINTR);
+    }
+}
+
+static void test_sleep_in_child(void **state)
+{
+    (void)state;
+    assert_exits(sleep_in_a_worker_process, 0);
+}
+
+/* It was blocked by the starter, and means nothing but the end of a sleep. */
+static void be_nudged(void)
+{
+    pid_t parent = getpid(), sender;
+    sigset_t nudge;
+    int fd, status;
+
+    sigemptyset(&nudge);
+    sigaddset(&nudge, SIGNALS_NUDGE);
+    sigprocmask(SIG_BLOCK, &nudge, NULL);
+    raise(SIGNALS_NUDGE);
+    fd = signals_open(PATIENCE_S);
+    EXPECT(fd >= 0);
+    sender = fork();
+    if (sender == 0) {
+        alarm(WAIT_MS / 1000);
+        while (kill(parent, SIGNALS_NUDGE) == 0) {
+            poll(NULL, 0, 1);
+        }
+        _exit(0);
+    }
+    EXPECT(poll(NULL, 0, WAIT_MS) == -1 && errno == EINTR);
+    EXPECT(!signals_stopping());
+    EXPECT(!is_readable(fd, 0));
+    EXPECT(kill(sender, SIGKILL) == 0);
+    while (waitpid(sender, &status, 0) < 0) {
+        EXPECT(errno == EINTR);
+    }
+}
+
+static void test_nudge(void **state)
+{
+    (void)state;
+    assert_exits(be_nudged, 0);
+}
+
 /* The parent is told to stop; a child of it that sleeps sees it on the descriptor. */
 static void stop_is_shared(void)
 {
@@ -308,16 +364,12 @@ static void test_but_faults(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_but_faults),
-        cmocka_unit_test(test_first_signal),
-        cmocka_unit_test(test_second_signal),
-        cmocka_unit_test(test_patience),
-        cmocka_unit_test(test_sigpipe),
-        cmocka_unit_test(test_bad_inheritance),
-        cmocka_unit_test(test_in_child),
-        cmocka_unit_test(test_descriptor_is_shared),
-        cmocka_unit_test(test_user1),
-        cmocka_unit_test(test_sigxfsz),
+        cmocka_unit_test(test_but_faults),    cmocka_unit_test(test_first_signal),
+        cmocka_unit_test(test_second_signal), cmocka_unit_test(test_patience),
+        cmocka_unit_test(test_sigpipe),       cmocka_unit_test(test_bad_inheritance),
+        cmocka_unit_test(test_in_child),      cmocka_unit_test(test_sleep_in_child),
+        cmocka_unit_test(test_nudge),         cmocka_unit_test(test_descriptor_is_shared),
+        cmocka_unit_test(test_user1),         cmocka_unit_test(test_sigxfsz),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -20,6 +20,8 @@ struct fixture {
     atomic_int start_result;
     atomic_int phase;
     atomic_ullong drained_ms, abandoned_ms;
+    atomic_uint nudges;
+    unsigned ends_when_nudged; /* so many times; 0: not then */
     bool ends_when_drained;
 };
 
@@ -77,12 +79,24 @@ static void set_phase(void *pool, enum serve_phase phase)
     supervisor_wake(fixture->supervisor);
 }
 
+static void nudge(void *pool)
+{
+    struct fixture *fixture = pool;
+    unsigned all = atomic_load(&fixture->started) - atomic_load(&fixture->ended);
+
+    if (atomic_fetch_add(&fixture->nudges, 1) + 1 == fixture->ends_when_nudged) {
+        atomic_store(&fixture->to_end, all);
+        supervisor_wake(fixture->supervisor);
+    }
+}
+
 static const struct supervisor_ops ops = {
     .start = start,
     .retire = retire,
     .idle = idle,
     .reap = reap,
     .set_phase = set_phase,
+    .nudge = nudge,
 };
 
 static void *run(void *argument)
@@ -166,6 +180,21 @@ static void keeps_some_ready_and_grows_to_the_limit(void **state)
     assert_int_equal(end(fixture), 0);
     assert_int_equal(atomic_load(&fixture->started), 10);
     assert_int_equal(atomic_load(&fixture->retired), 0);
+    assert_int_equal(atomic_load(&fixture->phase), SERVE_DRAIN);
+}
+
+/* A context that was about to sleep misses a nudge. */
+static void nudges_until_all_have_ended(void **state)
+{
+    struct fixture *fixture = *state;
+
+    fixture->ends_when_drained = false;
+    fixture->ends_when_nudged = 3;
+    begin(state);
+    wait_until_started(fixture, 4);
+    assert_int_equal(atomic_load(&fixture->nudges), 0);
+    assert_int_equal(end(fixture), 0);
+    assert_int_equal(atomic_load(&fixture->nudges), 3);
     assert_int_equal(atomic_load(&fixture->phase), SERVE_DRAIN);
 }
 
@@ -295,6 +324,7 @@ int main(void)
 #define SUPERVISOR_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         SUPERVISOR_TEST(keeps_some_ready_and_grows_to_the_limit),
+        SUPERVISOR_TEST(nudges_until_all_have_ended),
         SUPERVISOR_TEST(replaces_those_that_end),
         SUPERVISOR_TEST(holds_back_when_they_end_at_once),
         SUPERVISOR_TEST(refuses_over_the_limit),

@@ -10,9 +10,12 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
+
+#include "signals.h"
 
 /* What the test and its threads tell each other. */
 struct play {
@@ -242,6 +245,37 @@ static void the_end_wakes_a_thread_that_sleeps_on_its_socket(void **state)
     close(pair[1]);
 }
 
+static void do_nothing(int signal_number)
+{
+    (void)signal_number;
+}
+
+static void a_nudge_ends_a_sleep_with_a_time_out(void **state)
+{
+    const struct sigaction action = { .sa_handler = do_nothing, .sa_flags = SA_RESTART };
+    static const struct timeval long_time = { .tv_sec = 3600 };
+    struct play *play = open_play(&(struct play){ 0 });
+    int pair[2];
+
+    (void)state;
+    assert_int_equal(sigaction(SIGNALS_NUDGE, &action, NULL), 0);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+    assert_int_equal(
+        setsockopt(pair[0], SOL_SOCKET, SO_RCVTIMEO, &long_time, sizeof(long_time)), 0);
+    atomic_store(&play->fd, pair[0]);
+    start_threads(play, 1);
+    atomic_store(&play->to_busy, 1);
+    wait_until(&play->busy, 1);
+    while (atomic_load(&play->busy) == 1) {
+        thread_pool_nudge(play->pool);
+        poll_again();
+    }
+    atomic_store(&play->fd, -1);
+    close_play(play, 1);
+    close(pair[0]);
+    close(pair[1]);
+}
+
 static void threads_have_small_guarded_stacks_and_no_signals(void **state)
 {
     struct play *play = open_play(&(struct play){ 0 });
@@ -280,6 +314,7 @@ int main(void)
         cmocka_unit_test(busy_threads_do_not_leave),
         cmocka_unit_test(useless_threads_are_told_apart),
         cmocka_unit_test(the_end_wakes_a_thread_that_sleeps_on_its_socket),
+        cmocka_unit_test(a_nudge_ends_a_sleep_with_a_time_out),
         cmocka_unit_test(threads_have_small_guarded_stacks_and_no_signals),
         cmocka_unit_test(threads_come_and_go_without_end),
     };
