@@ -92,13 +92,15 @@ void conn_close(struct conn *conn)
     }
     work_put(conn->work);
     work_put(conn->cold);
-    if (conn->worker->access != NULL) {
+    if (conn->worker != NULL && conn->worker->access != NULL) {
         http_conn_end(&conn->http);
         log_finished(conn);
     }
     http_conn_destroy(&conn->http);
     conn->transport->ops->close(conn->transport);
-    worker_remove(conn->worker, &conn->link);
+    if (conn->worker != NULL) {
+        worker_remove(conn->worker, &conn->link);
+    }
     free(conn->peer);
     free(conn);
 }
@@ -241,20 +243,20 @@ static bool is_stopping(const struct worker *worker)
 /* Answers one request; false while it waits for file work. */
 static bool answer(struct conn *conn, const struct request *request)
 {
-    struct response response;
+    struct response *response = &conn->worker->response;
 
-    if (site_handle(conn->worker->view, request, &conn->work, conn->now_ms, &response) ==
+    if (site_handle(conn->worker->view, request, &conn->work, conn->now_ms, response) ==
         SITE_PENDING) {
         return false;
     }
     if (is_stopping(conn->worker)) {
         http_conn_drain(&conn->http);
     }
-    if (request->expects_continue && response.status < 400) {
-        drop(&response);
+    if (request->expects_continue && response->status < 400) {
+        drop(response);
         http_conn_continue(&conn->http, conn->now_ms);
     } else {
-        http_conn_respond(&conn->http, &response, conn->now_ms);
+        http_conn_respond(&conn->http, response, conn->now_ms);
     }
     return true;
 }

@@ -60,14 +60,14 @@ void conn_drain(struct conn *conn);
 /* The time to finish is over: the next conn_step says CONN_CLOSED. */
 void conn_abandon(struct conn *conn);
 
-/* For a context whose connections change threads between two steps: whether this one can
+/* For a context whose connections change workers between two steps: whether this one can
  * (it holds no buffer and waits for no work); then unbind, on its worker's thread, and
- * rebind, on the new worker's, with nothing but those in between. */
+ * rebind, on the new worker's, with nothing but conn_deadline and conn_close in between. */
 bool conn_can_move(const struct conn *conn);
 void conn_unbind(struct conn *conn);
 void conn_rebind(struct conn *conn, struct worker *worker);
 
-/* Closes the transport and frees everything. NULL is allowed. */
+/* Closes the transport and frees everything. NULL is allowed, and one that is unbound. */
 void conn_close(struct conn *conn);
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "conn.h"
 #include "listener.h"
 #include "model.h"
@@ -12,112 +13,188 @@
 #include "work.h"
 #include "worker.h"
 
-/* One step, and the work that it may ask for. */
-static enum conn_wait step(struct conn *conn)
-{
-    enum conn_wait wait = conn_step(conn);
-
-    if (wait == CONN_WAIT_WORK) {
-        work_run(conn_work(conn));
-    }
-    return wait;
-}
-
-/* The next step may sleep: until the connection's deadline at most. */
-static void look_at_deadline(struct conn *conn, struct transport_socket *transport,
-                             enum conn_wait wait)
-{
-    uint64_t left_ms = conn_time_left(conn);
-
-    if (left_ms == 0) {
-        conn_expire(conn);
-        left_ms = conn_time_left(conn);
-    }
-    if (wait == CONN_WAIT_WRITE) {
-        transport_socket_send_within(transport, left_ms);
-    } else {
-        transport_socket_receive_within(transport, left_ms);
-    }
-}
-
-static void serve_conn(struct conn *conn, struct transport_socket *transport,
-                       struct worker *worker, const struct serve_hooks *hooks,
-                       void *context)
-{
-    enum serve_phase reached = SERVE_OPEN;
-    enum conn_wait wait;
-
-    /* The first step comes before the first look at the phase: a request that arrived
-     * together with the stop is answered, not reset. */
-    while ((wait = step(conn)) != CONN_CLOSED) {
-        enum serve_phase phase;
-
-        look_at_deadline(conn, transport, wait);
-        phase = hooks->phase(context);
-        if (phase == reached) {
-            continue;
-        }
-        reached = phase;
-        if (phase == SERVE_DRAIN) {
-            worker_drain(worker, NULL);
-        } else {
-            worker_abandon(worker, NULL);
-        }
-    }
-}
-
-static void serve_socket(int fd, struct worker *worker, const struct serve_hooks *hooks,
-                         void *context)
-{
-    struct transport_socket transport;
-    struct conn *conn = NULL;
-
-    transport_socket_open(&transport, fd);
-    /* Without a tick the socket could hold this context for ever. */
-    if (transport_socket_set_tick(&transport, SERVE_TICK_MS) == 0) {
-        conn = conn_open(worker, &transport.base, context);
-    }
-    if (conn == NULL) {
-        transport.base.ops->close(&transport.base);
-        return;
-    }
-    serve_conn(conn, &transport, worker, hooks, context);
-    conn_close(conn);
-}
-
-/* What a worker asks before an answer. */
-struct stopping {
+struct life {
     const struct serve_hooks *hooks;
     void *context;
+    struct worker *worker; /* lent; NULL: none could be had */
 };
 
 static bool is_stopping(void *context)
 {
-    const struct stopping *stopping = context;
+    const struct life *life = context;
 
-    return stopping->hooks->phase(stopping->context) != SERVE_OPEN;
+    return life->hooks->phase(life->context) != SERVE_OPEN;
 }
 
-void serve_blocking(const struct server *server, struct worker *worker,
-                    const struct serve_hooks *hooks, void *context)
+/* False without memory. */
+static bool borrow_worker(struct life *life)
 {
-    struct stopping stopping = { hooks, context };
-    int fd;
+    life->worker = life->hooks->lend(life->context);
+    if (life->worker == NULL) {
+        return false;
+    }
+    worker_ask_stopping(life->worker, is_stopping, life);
+    return true;
+}
 
-    worker_ask_stopping(worker, is_stopping, &stopping);
+static void return_worker(struct life *life)
+{
+    if (life->worker != NULL) {
+        life->hooks->give_back(life->context, life->worker);
+        life->worker = NULL;
+    }
+}
 
-    while (hooks->phase(context) == SERVE_OPEN && !hooks->leave(context)) {
-        switch (listener_accept_blocking(server->listener, &fd)) {
-        case ACCEPT_OK:
-            hooks->busy(context, fd);
-            serve_socket(fd, worker, hooks, context);
-            hooks->idle(context);
-            break;
-        case ACCEPT_NONE:
-        case ACCEPT_RETRY:
-            break;
-        case ACCEPT_STOPPED:
-            return;
+/* ---- one connection */
+
+struct meeting {
+    struct life *life;
+    struct conn *conn;
+    struct transport_socket transport;
+    enum serve_phase reached; /* what the connection was told */
+};
+
+/* One step, and the work that it may ask for. */
+static enum conn_wait step(struct meeting *meeting)
+{
+    enum conn_wait wait = conn_step(meeting->conn);
+
+    if (wait == CONN_WAIT_WORK) {
+        work_run(conn_work(meeting->conn));
+    }
+    return wait;
+}
+
+/* What else but its bytes can move the connection: true if the deadline or the phase did,
+ * and a step is due. */
+static bool look_up(struct meeting *meeting, uint64_t left_ms)
+{
+    struct life *life = meeting->life;
+    enum serve_phase phase = life->hooks->phase(life->context);
+
+    if (left_ms == 0) {
+        conn_expire(meeting->conn);
+    }
+    if (phase == meeting->reached) {
+        return left_ms == 0;
+    }
+    meeting->reached = phase;
+    if (phase == SERVE_DRAIN) {
+        worker_drain(life->worker, NULL);
+    } else {
+        worker_abandon(life->worker, NULL);
+    }
+    return true;
+}
+
+/* Sleeps until the peer says something, the deadline, or a signal. */
+static void sleep_on(struct meeting *meeting)
+{
+    uint64_t deadline_ms = conn_deadline(meeting->conn);
+    uint64_t now_ms = clock_now_ms();
+
+    while (now_ms < deadline_ms &&
+           !transport_socket_await(&meeting->transport, deadline_ms - now_ms)) {
+        now_ms = clock_now_ms();
+    }
+}
+
+/* The connection is idle, or somebody's bytes are slow to come. An idle one holds nothing
+ * of a worker, so another context has it meanwhile. False: there is none any more. */
+static bool rest(struct meeting *meeting)
+{
+    bool idle = conn_can_move(meeting->conn);
+
+    if (idle) {
+        conn_unbind(meeting->conn);
+        return_worker(meeting->life);
+    }
+    sleep_on(meeting);
+    if (idle) {
+        if (!borrow_worker(meeting->life)) {
+            return false;
+        }
+        conn_rebind(meeting->conn, meeting->life->worker);
+    }
+    conn_expire(meeting->conn);
+    return true;
+}
+
+/* A receive that waits does so for a tick at most, which suits a busy connection: it costs
+ * no call of its own. What a tick did not bring, or what has less time than that, is waited
+ * for differently. */
+static bool wants_rest(const struct meeting *meeting, enum conn_wait wait,
+                       uint64_t left_ms)
+{
+    return wait == CONN_WAIT_READ &&
+           (meeting->transport.overslept || left_ms < SERVE_TICK_MS);
+}
+
+static void serve_conn(struct meeting *meeting)
+{
+    enum conn_wait wait;
+
+    /* The first step comes before the first look at the phase: a request that arrived
+     * together with the stop is answered, not reset. */
+    while ((wait = step(meeting)) != CONN_CLOSED) {
+        uint64_t left_ms = conn_time_left(meeting->conn);
+
+        if (look_up(meeting, left_ms)) {
+            continue;
+        }
+        if (wait == CONN_WAIT_WRITE) {
+            transport_socket_send_within(&meeting->transport, left_ms < SERVE_TICK_MS
+                                                                  ? (unsigned)left_ms
+                                                                  : SERVE_TICK_MS);
+        } else if (wants_rest(meeting, wait, left_ms)) {
+            if (!rest(meeting)) {
+                return;
+            }
+            (void)look_up(meeting, conn_time_left(meeting->conn));
         }
     }
+}
+
+static void serve_socket(int fd, struct life *life)
+{
+    struct meeting meeting = { .life = life, .reached = SERVE_OPEN };
+    struct transport_socket *transport = &meeting.transport;
+
+    transport_socket_open(transport, fd);
+    /* Without a tick the socket could hold this context for ever. */
+    if (transport_socket_set_tick(transport, SERVE_TICK_MS) == 0) {
+        meeting.conn = conn_open(life->worker, &transport->base, life->context);
+    }
+    if (meeting.conn == NULL) {
+        transport->base.ops->close(&transport->base);
+        return;
+    }
+    serve_conn(&meeting);
+    conn_close(meeting.conn);
+}
+
+/* ---- one context */
+
+bool serve_blocking(const struct server *server, const struct serve_hooks *hooks,
+                    void *context)
+{
+    struct life life = { .hooks = hooks, .context = context };
+    enum accept_result result = ACCEPT_NONE;
+    int fd;
+
+    if (!borrow_worker(&life)) {
+        return false;
+    }
+    while (life.worker != NULL && result != ACCEPT_STOPPED &&
+           hooks->phase(context) == SERVE_OPEN && !hooks->leave(context)) {
+        result = listener_accept_blocking(server->listener, &fd);
+        if (result == ACCEPT_OK) {
+            hooks->busy(context, fd);
+            serve_socket(fd, &life);
+            hooks->idle(context);
+        }
+    }
+    bool useful = life.worker != NULL;
+    return_worker(&life);
+    return useful;
 }

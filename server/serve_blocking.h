@@ -9,9 +9,9 @@
 struct server;
 struct worker;
 
-/* A send, and the first receive of those that find nothing, looks up after this long; a
- * receive that goes on waiting does so for its connection's deadline only, so whoever
- * changes the phase must end its sleep by a signal (signals.h, SIGNALS_NUDGE). */
+/* A send that waits, and a receive at first, looks up after this long. A connection that
+ * brought nothing for so long is waited for until its deadline, so whoever changes the phase
+ * must end that sleep by a signal (signals.h, SIGNALS_NUDGE). */
 enum { SERVE_TICK_MS = 250 };
 
 enum serve_phase {
@@ -27,11 +27,16 @@ struct serve_hooks {
     void (*busy)(void *context, int fd); /* a connection was accepted; fd is borrowed */
     void (*idle)(void *context);         /* it is closed, the next is waited for */
     bool (*leave)(void *context);        /* true: the pool is too large, end here */
+    /* A worker, for this context alone until it gives it back, which it does at its end and
+     * while its connection is idle. NULL without memory. */
+    struct worker *(*lend)(void *context);
+    void (*give_back)(void *context, struct worker *worker);
 };
 
-/* Serves until the phase changes, leave says true, or the listener is stopped. The
- * context counts as idle when it comes and when it returns. Blocks. */
-void serve_blocking(const struct server *server, struct worker *worker,
-                    const struct serve_hooks *hooks, void *context);
+/* Serves until the phase changes, leave says true, or the listener is stopped; false if it
+ * ended for want of a worker. The context counts as idle when it comes and when it returns.
+ * Blocks. */
+bool serve_blocking(const struct server *server, const struct serve_hooks *hooks,
+                    void *context);
 
 #endif

@@ -4,8 +4,10 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <limits.h>
 #include <linux/sockios.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/sendfile.h>
@@ -15,9 +17,6 @@
 #include <unistd.h>
 
 #include "direct_calls.h"
-
-/* For a connection without a deadline. */
-enum { RECEIVE_MAX_MS = 3600 * 1000 };
 
 static int descriptor(const struct transport *transport)
 {
@@ -38,7 +37,9 @@ static ssize_t socket_recv(struct transport *transport, void *to, size_t room, b
     if (n >= 0) {
         return n;
     }
-    ((struct transport_socket *)transport)->overslept = wait && errno == EAGAIN;
+    if (wait && errno == EAGAIN) {
+        ((struct transport_socket *)transport)->overslept = true;
+    }
     return failure(errno, TRANSPORT_WAIT_READ);
 }
 
@@ -153,36 +154,23 @@ int transport_socket_set_tick(struct transport_socket *transport, unsigned tick_
         result = set_patience(transport, SO_SNDTIMEO, tick_ms);
     }
     if (result == 0) {
-        transport->base.tick_ms = transport->tick_ms = transport->receive_ms = tick_ms;
+        transport->base.tick_ms = tick_ms;
     }
     return result;
 }
 
-/* 0 would be for ever. */
-static unsigned clamp(uint64_t ms, unsigned most)
+void transport_socket_send_within(struct transport_socket *transport, unsigned ms)
 {
-    return ms == 0 ? 1 : ms < most ? (unsigned)ms : most;
-}
-
-void transport_socket_receive_within(struct transport_socket *transport, uint64_t left_ms)
-{
-    unsigned ms;
-
-    if (!transport->overslept && left_ms >= transport->receive_ms) {
-        return;
-    }
-    transport->overslept = false;
-    ms = clamp(left_ms, RECEIVE_MAX_MS);
-    if (ms != transport->receive_ms && set_patience(transport, SO_RCVTIMEO, ms) == 0) {
-        transport->receive_ms = ms;
-    }
-}
-
-void transport_socket_send_within(struct transport_socket *transport, uint64_t left_ms)
-{
-    unsigned ms = clamp(left_ms, transport->tick_ms);
-
+    ms = ms == 0 ? 1 : ms; /* 0 would be for ever */
     if (ms != transport->base.tick_ms && set_patience(transport, SO_SNDTIMEO, ms) == 0) {
         transport->base.tick_ms = ms;
     }
+}
+
+bool transport_socket_await(struct transport_socket *transport, uint64_t ms)
+{
+    struct pollfd poll_fd = { .fd = transport->fd, .events = POLLIN };
+
+    transport->overslept = false;
+    return poll(&poll_fd, 1, ms < INT_MAX ? (int)ms : INT_MAX) != 0;
 }

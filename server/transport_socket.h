@@ -10,10 +10,8 @@
 
 struct transport_socket {
     struct transport base;
-    int fd;              /* owned; -1 once closed */
-    bool overslept;      /* the last receive slept all its time and nothing came */
-    unsigned tick_ms;    /* how long a first wait may be; 0: the socket does not block */
-    unsigned receive_ms; /* how long a receive may sleep, as the socket has it now */
+    int fd;         /* owned; -1 once closed */
+    bool overslept; /* a receive gave up at its tick since the last await */
 };
 
 /* Prepares an accepted stream socket (non-blocking or with a time-out tick, as its opener
@@ -25,13 +23,11 @@ void transport_socket_open(struct transport_socket *transport, int fd);
  * give up waiting. 0 or -errno. */
 int transport_socket_set_tick(struct transport_socket *transport, unsigned tick_ms);
 
-/* For the same, before a receive or a send that may wait: its owner has something to do in
- * left_ms, so it shall not sleep longer. A receive may sleep all of that once a tick has
- * passed in vain: a busy connection pays nothing for it, and an idle one wakes once and not
- * at every tick. A send is given a tick at most: it moves meanwhile, which its owner wants
- * to know. */
-void transport_socket_receive_within(struct transport_socket *transport,
-                                     uint64_t left_ms);
-void transport_socket_send_within(struct transport_socket *transport, uint64_t left_ms);
+/* For the same: from now on a send gives up waiting after ms (1 at least). */
+void transport_socket_send_within(struct transport_socket *transport, unsigned ms);
+
+/* For the same: sleeps until there is something to receive or the end of the stream, at most
+ * ms. False if that time passed; true also after a signal. */
+bool transport_socket_await(struct transport_socket *transport, uint64_t ms);
 
 #endif

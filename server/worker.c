@@ -10,8 +10,8 @@
 #include "worker_state.h"
 
 /* Buffers kept for reuse: a blocking context lends an input, an output and what the log
- * will show at a time, a cooperative one as many as there are connections in the middle of something. What is
- * above that goes back to the allocator. */
+ * will show at a time, a cooperative one as many as there are connections in the middle of
+ * something. What is above that goes back to the allocator. */
 enum { BUFFERS_KEPT_BLOCKING = 3, BUFFERS_KEPT_COOPERATIVE = 64 };
 
 struct worker *worker_open(const struct server *server, enum worker_kind kind,

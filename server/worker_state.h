@@ -7,6 +7,7 @@
 #include "access_writer.h"
 #include "buffer_pool.h"
 #include "http_conn.h"
+#include "response.h"
 #include "site.h"
 #include "worker.h"
 
@@ -21,6 +22,7 @@ struct worker {
     struct access_writer *access;     /* owned; NULL: nothing is logged */
     struct buffer_pool buffers;
     struct head_memo memo;
+    struct response response; /* to the request in hand: too large for a small stack */
     struct worker_link live; /* sentinel of the list of connections */
     unsigned connections;
     bool cooperative; /* must not sleep in file work */

@@ -44,23 +44,39 @@ static bool leave(void *context)
     return scoreboard_is_retired(child->scoreboard, child->slot);
 }
 
+/* The process has one connection at a time, so one worker. */
+static struct worker *lend(void *context)
+{
+    const struct child *child = context;
+
+    return child->worker;
+}
+
+static void give_back(void *context, struct worker *worker)
+{
+    (void)context;
+    (void)worker;
+}
+
 static const struct serve_hooks hooks = {
     .phase = phase,
     .busy = busy,
     .idle = idle,
     .leave = leave,
+    .lend = lend,
+    .give_back = give_back,
 };
 
 int child_run(const struct child *child)
 {
     struct child self = *child;
-    struct worker *worker = worker_open(child->server, WORKER_BLOCKING, WORKER_OWN_CACHE);
 
-    if (worker == NULL) {
+    self.worker = worker_open(child->server, WORKER_BLOCKING, WORKER_OWN_CACHE);
+    if (self.worker == NULL) {
         log_write(LOG_LEVEL_ERROR, "a child cannot serve: out of memory");
         return 1;
     }
-    serve_blocking(child->server, worker, &hooks, &self);
-    worker_close(worker);
+    (void)serve_blocking(child->server, &hooks, &self);
+    worker_close(self.worker);
     return 0;
 }

@@ -5,11 +5,13 @@
 struct scoreboard;
 struct server;
 struct supervisor;
+struct worker;
 
 struct child {
     const struct server *server;   /* borrowed */
     struct scoreboard *scoreboard; /* borrowed, shared with the parent */
     struct supervisor *supervisor; /* borrowed: the parent's, to be woken */
+    struct worker *worker;         /* child_run's own */
     int slot;
 };
 

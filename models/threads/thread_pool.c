@@ -203,6 +203,11 @@ void thread_pool_nudge(struct thread_pool *pool)
     }
 }
 
+void *thread_pool_context(const struct pool_thread *self)
+{
+    return self->pool->config.context;
+}
+
 void thread_pool_set_busy(struct pool_thread *self, int fd)
 {
     struct thread_pool *pool = self->pool;

@@ -44,6 +44,9 @@ void thread_pool_nudge(struct thread_pool *pool);
 
 /* For the threads in the pool. */
 
+/* What its body was given. */
+void *thread_pool_context(const struct pool_thread *self);
+
 /* fd: the connection's socket, borrowed until the thread is idle again. */
 void thread_pool_set_busy(struct pool_thread *self, int fd);
 void thread_pool_set_idle(struct pool_thread *self);

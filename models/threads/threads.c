@@ -12,11 +12,14 @@
 #include "serve_blocking.h"
 #include "supervisor.h"
 #include "thread_pool.h"
-#include "worker.h"
+#include "worker_pool.h"
+
+enum { MAPPED_BYTES_MIN = 24 * 1024 };
 
 struct threads {
     const struct server *server;   /* borrowed */
     struct thread_pool *pool;      /* owned */
+    struct worker_pool *workers;   /* owned */
     struct supervisor *supervisor; /* owned */
 };
 
@@ -42,11 +45,27 @@ static bool leave(void *self)
     return thread_pool_leave(self);
 }
 
+static struct worker *lend(void *self)
+{
+    const struct threads *threads = thread_pool_context(self);
+
+    return worker_pool_lend(threads->workers);
+}
+
+static void give_back(void *self, struct worker *worker)
+{
+    const struct threads *threads = thread_pool_context(self);
+
+    worker_pool_give_back(threads->workers, worker);
+}
+
 static const struct serve_hooks hooks = {
     .phase = phase,
     .busy = busy,
     .idle = idle,
     .leave = leave,
+    .lend = lend,
+    .give_back = give_back,
 };
 
 static bool serve_thread(struct pool_thread *self, void *context)
@@ -61,14 +80,7 @@ static bool serve_thread(struct pool_thread *self, void *context)
     if (threads->server->options->scheduler == SCHEDULER_BATCH) {
         (void)sched_setscheduler(0, SCHED_BATCH, &no_priority);
     }
-    struct worker *worker =
-        worker_open(threads->server, WORKER_BLOCKING, WORKER_SHARED_CACHE);
-    if (worker == NULL) {
-        return false;
-    }
-    serve_blocking(threads->server, worker, &hooks, self);
-    worker_close(worker);
-    return true;
+    return serve_blocking(threads->server, &hooks, self);
 }
 
 static void wake(void *context)
@@ -141,11 +153,14 @@ static int threads_run(const struct server *server)
 
 #ifdef M_ARENA_MAX
     /* An arena for each of many threads is memory that serving, which allocates nothing
-     * per request, never needs. */
+     * per request, never needs. And what a worker holds goes back to the system when the
+     * worker is closed, wherever connections were allocated around it meanwhile. */
     (void)mallopt(M_ARENA_MAX, 2);
+    (void)mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES_MIN);
 #endif
     threads.pool = thread_pool_open(&config);
-    if (threads.pool != NULL) {
+    threads.workers = worker_pool_open(server);
+    if (threads.pool != NULL && threads.workers != NULL) {
         threads.supervisor = supervisor_open(server, &ops, &threads, -1);
     }
     if (threads.supervisor != NULL) {
@@ -155,6 +170,7 @@ static int threads_run(const struct server *server)
     }
     supervisor_close(threads.supervisor);
     thread_pool_close(threads.pool);
+    worker_pool_close(threads.workers);
     return status;
 }
 

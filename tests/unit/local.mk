@@ -55,6 +55,7 @@ UNIT_TESTS = \
 	tests/unit/test_scheduler \
 	tests/unit/test_scheduler_events \
 	tests/unit/test_scoreboard \
+	tests/unit/test_serve_blocking \
 	tests/unit/test_signals \
 	tests/unit/test_site \
 	tests/unit/test_site_change \
@@ -80,7 +81,8 @@ UNIT_TESTS = \
 	tests/unit/test_uthread \
 	tests/unit/test_uthread_group \
 	tests/unit/test_uthread_stress \
-	tests/unit/test_work
+	tests/unit/test_work \
+	tests/unit/test_worker_pool
 
 if HAVE_CMOCKA
 check_PROGRAMS += $(UNIT_TESTS)
@@ -117,6 +119,9 @@ tests_unit_test_scoreboard_LDADD = libprefork.a $(LDADD)
 
 tests_unit_test_thread_pool_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/models/threads
 tests_unit_test_thread_pool_LDADD = libthreads.a $(LDADD)
+
+tests_unit_test_worker_pool_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/models/threads
+tests_unit_test_worker_pool_LDADD = libthreads.a $(LDADD)
 
 tests_unit_test_context_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/models/greenthreads
 tests_unit_test_context_LDADD = libgreenthreads.a $(LDADD) -lm

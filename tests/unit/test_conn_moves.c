@@ -65,6 +65,24 @@ static void one_that_holds_something_stays(void **state)
     close_fixture(&fixture);
 }
 
+/* There may be no worker for it any more. */
+static void one_that_belongs_nowhere_is_closed(void **state)
+{
+    struct fixture fixture;
+
+    (void)state;
+    open_fixture(&fixture, WORKER_COOPERATIVE);
+    say(&fixture, GET_A);
+    assert_int_equal(settle(&fixture), CONN_WAIT_READ);
+    conn_unbind(fixture.conn);
+    assert_true(conn_deadline(fixture.conn) > 0);
+    assert_int_equal(worker_connections(fixture.worker), 0);
+    conn_close(fixture.conn);
+    assert_int_equal(fixture.script.closes, 1);
+    fixture.conn = NULL;
+    close_fixture(&fixture);
+}
+
 /* Whoever arrives where the end was announced already is told it. */
 static void it_is_told_of_the_end_where_it_arrives(void **state)
 {
@@ -94,6 +112,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_idle_one_moves_and_is_answered_there),
         cmocka_unit_test(one_that_holds_something_stays),
+        cmocka_unit_test(one_that_belongs_nowhere_is_closed),
         cmocka_unit_test(it_is_told_of_the_end_where_it_arrives),
     };
 

@@ -136,36 +136,7 @@ static void assert_patience(const struct pair *pair, int option, unsigned ms)
     assert_in_range(has, ms, ms + 9);
 }
 
-static void a_receive_that_waits_in_vain_is_given_all_the_time(void **state)
-{
-    struct pair pair;
-    char text[4];
-
-    (void)state;
-    open_pair(&pair, 0);
-    assert_int_equal(transport_socket_set_tick(&pair.transport, 20), 0);
-    transport_socket_receive_within(&pair.transport, 5000);
-    assert_patience(&pair, SO_RCVTIMEO, 20);
-    assert_int_equal(receive(&pair, text, sizeof text, false), TRANSPORT_WAIT_READ);
-    transport_socket_receive_within(&pair.transport, 5000);
-    assert_patience(&pair, SO_RCVTIMEO, 20); /* that one did not wait */
-    assert_int_equal(receive(&pair, text, sizeof text, true), TRANSPORT_WAIT_READ);
-    transport_socket_receive_within(&pair.transport, 5000);
-    assert_patience(&pair, SO_RCVTIMEO, 5000);
-    transport_socket_receive_within(&pair.transport, 6000);
-    assert_patience(&pair, SO_RCVTIMEO, 5000);
-    transport_socket_receive_within(&pair.transport, 40);
-    assert_patience(&pair, SO_RCVTIMEO, 40);
-    assert_int_equal(receive(&pair, text, sizeof text, true), TRANSPORT_WAIT_READ);
-    transport_socket_receive_within(&pair.transport, UINT64_MAX);
-    assert_patience(&pair, SO_RCVTIMEO, 3600 * 1000);
-    transport_socket_receive_within(&pair.transport, 0);
-    assert_patience(&pair, SO_RCVTIMEO, 1); /* 0 would be for ever */
-    assert_patience(&pair, SO_SNDTIMEO, 20);
-    close_pair(&pair);
-}
-
-static void a_send_waits_for_a_tick_at_most(void **state)
+static void a_send_gives_up_when_it_is_told(void **state)
 {
     struct pair pair;
 
@@ -175,12 +146,37 @@ static void a_send_waits_for_a_tick_at_most(void **state)
     transport_socket_send_within(&pair.transport, 20);
     assert_patience(&pair, SO_SNDTIMEO, 20);
     assert_int_equal(pair.transport.base.tick_ms, 20);
-    transport_socket_send_within(&pair.transport, 5000);
+    transport_socket_send_within(&pair.transport, 50);
     assert_patience(&pair, SO_SNDTIMEO, 50);
     assert_int_equal(pair.transport.base.tick_ms, 50);
     transport_socket_send_within(&pair.transport, 0);
-    assert_patience(&pair, SO_SNDTIMEO, 1);
+    assert_patience(&pair, SO_SNDTIMEO, 1); /* 0 would be for ever */
     assert_patience(&pair, SO_RCVTIMEO, 50);
+    close_pair(&pair);
+}
+
+/* Only a receive that waited in vain says so, and until the next await. */
+static void bytes_are_awaited(void **state)
+{
+    struct pair pair;
+    char text[4];
+
+    (void)state;
+    open_pair(&pair, 0);
+    assert_int_equal(transport_socket_set_tick(&pair.transport, 20), 0);
+    assert_int_equal(receive(&pair, text, sizeof text, false), TRANSPORT_WAIT_READ);
+    assert_false(pair.transport.overslept);
+    assert_int_equal(receive(&pair, text, sizeof text, true), TRANSPORT_WAIT_READ);
+    assert_true(pair.transport.overslept);
+    assert_false(transport_socket_await(&pair.transport, 1));
+    assert_false(pair.transport.overslept);
+    assert_int_equal(write(pair.peer, "a", 1), 1);
+    assert_true(transport_socket_await(&pair.transport, UINT64_MAX));
+    assert_int_equal(receive(&pair, text, sizeof text, true), 1);
+    assert_false(transport_socket_await(&pair.transport, 0));
+    assert_int_equal(shutdown(pair.peer, SHUT_WR), 0);
+    assert_true(transport_socket_await(&pair.transport, UINT64_MAX));
+    assert_int_equal(receive(&pair, text, sizeof text, true), 0);
     close_pair(&pair);
 }
 
@@ -242,8 +238,8 @@ int main(void)
         cmocka_unit_test(a_gone_peer_is_broken_without_a_signal),
         cmocka_unit_test(a_full_socket_says_wait),
         cmocka_unit_test(a_blocking_socket_gives_up_at_its_tick),
-        cmocka_unit_test(a_receive_that_waits_in_vain_is_given_all_the_time),
-        cmocka_unit_test(a_send_waits_for_a_tick_at_most),
+        cmocka_unit_test(a_send_gives_up_when_it_is_told),
+        cmocka_unit_test(bytes_are_awaited),
         cmocka_unit_test(a_file_is_sent_up_to_its_end),
         cmocka_unit_test(a_cold_file_gives_work_that_warms_it),
     };
