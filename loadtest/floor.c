@@ -1,6 +1,6 @@
 /* floor MODE FILE: what a connection model costs before it serves anything. A bare loop
  * that answers every read that brought data with the same bytes, a head as tetrad sends
- * for FILE and FILE's content, by one send. What it leaves out, on purpose: it parses
+ * for FILE and FILE's content, by one send or as the mode says. What it leaves out, on purpose: it parses
  * nothing (no method, no target, no end of a request), opens and checks no file after its
  * start, never renews its Date, has no time-out, no limit and no log, and closes only
  * when the client does. It must never learn any of that: the rest is measured by it. */
@@ -96,7 +96,9 @@ static void prepare_response(const char *path)
         floor_die(path);
     }
     floor_response.base = floor_allocate(HEAD_MAX + (size_t)status.st_size);
-    floor_response.len = put_head(floor_response.base, &status);
+    floor_response.path = path;
+    floor_response.head_len = put_head(floor_response.base, &status);
+    floor_response.len = floor_response.head_len;
     end = floor_response.len + (size_t)status.st_size;
     while (floor_response.len < end) {
         ssize_t n =
@@ -119,6 +121,8 @@ static const struct mode {
     bool blocks;
 } modes[] = {
     { "epoll", floor_serve_epoll, false },
+    { "epoll-sendfile", floor_serve_epoll_sendfile, false },
+    { "epoll-memfd", floor_serve_epoll_memfd, false },
     { "uv", floor_serve_uv, false },
     { "uv-tcp", floor_serve_uv_tcp, false },
     { "threads", floor_serve_threads, true },

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 enum {
     FLOOR_BACKLOG = 4096,
@@ -13,10 +14,15 @@ enum {
 
 /* Head and body, whole; set before anything is served. */
 struct floor_response {
+    const char *path; /* of the body */
     char *base;
-    size_t len;
+    size_t head_len, len;
 };
 extern struct floor_response floor_response;
+
+/* How the loops of our own send the last `owed` bytes of the response, or the first of
+ * them; as send(2) returns. From memory, unless a mode says otherwise. */
+extern ssize_t (*floor_send)(int fd, size_t owed);
 
 /* Where the loops, which have one thread, read to: nobody looks at what arrived. */
 extern char floor_input[FLOOR_INPUT_MAX];
@@ -42,6 +48,8 @@ bool floor_step(struct floor_peer *peer, bool again);
 
 /* The modes. They return only when a signal told them to end. */
 void floor_serve_epoll(int listener);
+void floor_serve_epoll_sendfile(int listener);
+void floor_serve_epoll_memfd(int listener);
 void floor_serve_uv(int listener);
 void floor_serve_uv_tcp(int listener);
 void floor_serve_threads(int listener);

@@ -6,6 +6,7 @@ loadtest_floor_SOURCES = \
 	loadtest/floor.c loadtest/floor.h \
 	loadtest/floor_blocking.c \
 	loadtest/floor_epoll.c \
+	loadtest/floor_sendfile.c \
 	loadtest/floor_uv.c
 loadtest_floor_LDADD = $(LIBUV_LIBS)
 

@@ -8,12 +8,15 @@ import urllib.parse
 from measure import servers
 
 MODES = ("epoll", "uv", "uv-tcp", "threads", "threads-batch", "processes")
+# The loop of the first, with other ways to send a large object: only where they are named.
+MODES_ON_REQUEST = ("epoll-sendfile", "epoll-memfd")
+ALL_MODES = MODES + MODES_ON_REQUEST
 
 # Whose floor is whose: what waits in the same way, and as cheaply as it can be done.
 FLOOR_OF = {
     "prefork": "floor-processes", "apache-prefork": "floor-processes",
     "threads": "floor-threads-batch", "apache-worker": "floor-threads",
-    "floor-threads-batch": "floor-threads",
+    "floor-threads-batch": "floor-threads", "floor-epoll-memfd": "floor-epoll-sendfile",
 }
 DEFAULT_FLOOR = "floor-epoll"
 

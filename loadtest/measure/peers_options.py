@@ -27,9 +27,9 @@ def parse_floors(text):
         return []
     names = common.parse_list(text)
     for name in names:
-        if name not in floors.MODES:
+        if name not in floors.ALL_MODES:
             raise argparse.ArgumentTypeError("unknown floor '%s' (known: %s)"
-                                             % (name, ", ".join(floors.MODES)))
+                                             % (name, ", ".join(floors.ALL_MODES)))
     return names
 
 
@@ -44,8 +44,9 @@ def parse(arguments):
                         help="these servers instead of all that are installed: %s; "
                              "apache: all of its; none" % ", ".join(common.PEERS))
     parser.add_argument("--floors", type=parse_floors, default=list(floors.MODES),
-                        metavar="LIST", help="these bare loops instead of all: %s; none"
-                        % ", ".join(floors.MODES))
+                        metavar="LIST",
+                        help="these bare loops instead of the first six: %s; none"
+                        % ", ".join(floors.ALL_MODES))
     parser.add_argument("--gate", action="store_true",
                         help="fail when a goal is not met, beyond doubt")
     return common.finish(parser, arguments)

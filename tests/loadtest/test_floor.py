@@ -90,7 +90,7 @@ def ask(conn, client=None):
     return read_answer(conn, client or h11.Connection(h11.CLIENT))
 
 
-@pytest.mark.parametrize("mode", floors.MODES)
+@pytest.mark.parametrize("mode", floors.ALL_MODES)
 @pytest.mark.parametrize("name", ["0", "6k", "1m"])
 def test_the_whole_file_to_each_request_of_each_client(start, folder, mode, name):
     one = start(mode, name)
@@ -100,7 +100,7 @@ def test_the_whole_file_to_each_request_of_each_client(start, folder, mode, name
             assert ask(conn)[1] == content
 
 
-@pytest.mark.parametrize("mode", floors.MODES)
+@pytest.mark.parametrize("mode", floors.ALL_MODES)
 def test_a_slow_reader_gets_all_of_it_and_then_the_next(start, folder, mode):
     one = start(mode, "large")
     content = (folder / "large").read_bytes()
@@ -136,7 +136,7 @@ def test_the_head_is_that_of_tetrad(start, folder, tetrad):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-@pytest.mark.parametrize("mode", floors.MODES)
+@pytest.mark.parametrize("mode", floors.ALL_MODES)
 def test_a_signal_ends_it_and_all_its_children(start, mode, number):
     one = start(mode)
     with one.connect() as first, one.connect() as second:
@@ -166,7 +166,7 @@ def test_children_do_not_survive_a_killed_parent(start):
         wait_for(lambda: all(processes.is_zombie(pid) for pid in one.tree.pids()))
 
 
-@pytest.mark.parametrize("mode", floors.MODES)
+@pytest.mark.parametrize("mode", floors.ALL_MODES)
 def test_threads_batch_is_of_the_batch_class_and_nothing_else_is(start, mode):
     one = start(mode)
     with one.connect() as conn:
@@ -178,7 +178,7 @@ def test_threads_batch_is_of_the_batch_class_and_nothing_else_is(start, mode):
 
 @pytest.mark.parametrize("arguments, status, told", [
     (["epoll"], 2, "usage: floor MODE FILE"),
-    (["select", "/dev/null"], 2, "modes: epoll uv uv-tcp"),
+    (["select", "/dev/null"], 2, "modes: epoll epoll-sendfile epoll-memfd uv"),
     (["epoll", "/dev/null", "--port", "70000"], 2, "usage:"),
     (["epoll", "/nonexistent"], 1, "floor: /nonexistent: No such file"),
 ])
