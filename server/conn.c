@@ -82,6 +82,7 @@ struct conn *conn_open(struct worker *worker, struct transport *transport, void 
 
 void conn_refuse(struct conn *conn)
 {
+    worker_refuse(conn->worker, &conn->link);
     http_conn_refuse(&conn->http, 503);
 }
 

@@ -44,6 +44,7 @@ struct worker *worker_open(const struct server *server, enum worker_kind kind,
                      may_block ? BUFFERS_KEPT_BLOCKING : BUFFERS_KEPT_COOPERATIVE);
     head_memo_init(&worker->memo);
     worker->live.next = worker->live.previous = &worker->live;
+    worker->refused.next = worker->refused.previous = &worker->refused;
     return worker;
 }
 
@@ -66,20 +67,36 @@ void worker_ask_stopping(struct worker *worker, bool (*stopping)(void *context),
     worker->stopping_context = context;
 }
 
+static void insert(struct worker_link *list, struct worker_link *link)
+{
+    link->next = list->next;
+    link->previous = list;
+    link->next->previous = link;
+    list->next = link;
+}
+
+static void take_out(struct worker_link *link)
+{
+    link->next->previous = link->previous;
+    link->previous->next = link->next;
+}
+
 void worker_add(struct worker *worker, struct worker_link *link)
 {
-    link->next = worker->live.next;
-    link->previous = &worker->live;
-    link->next->previous = link;
-    worker->live.next = link;
+    insert(&worker->live, link);
     worker->connections++;
 }
 
 void worker_remove(struct worker *worker, struct worker_link *link)
 {
-    link->next->previous = link->previous;
-    link->previous->next = link->next;
+    take_out(link);
     worker->connections--;
+}
+
+void worker_refuse(struct worker *worker, struct worker_link *link)
+{
+    take_out(link);
+    insert(&worker->refused, link);
 }
 
 unsigned worker_connections(const struct worker *worker)
@@ -87,18 +104,30 @@ unsigned worker_connections(const struct worker *worker)
     return worker->connections;
 }
 
+static void change_one(struct worker_link *link, void (*change)(struct conn *),
+                       void (*wake)(void *context))
+{
+    struct conn *conn = conn_of_link(link);
+
+    change(conn);
+    if (wake != NULL) {
+        wake(conn_context(conn));
+    }
+}
+
 static void for_each(struct worker *worker, void (*change)(struct conn *),
                      void (*wake)(void *context))
 {
-    struct worker_link *link = worker->live.next;
+    struct worker_link *lists[] = { &worker->live, &worker->refused };
 
-    while (link != &worker->live) {
-        struct conn *conn = conn_of_link(link);
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        struct worker_link *link = lists[i]->next;
 
-        link = link->next;
-        change(conn);
-        if (wake != NULL) {
-            wake(conn_context(conn));
+        while (link != lists[i]) {
+            struct worker_link *next = link->next;
+
+            change_one(link, change, wake);
+            link = next;
         }
     }
 }
@@ -114,4 +143,15 @@ void worker_abandon(struct worker *worker, void (*wake)(void *context))
     worker->draining = true;
     worker->abandoning = true;
     for_each(worker, conn_abandon, wake);
+}
+
+void worker_end_refused(struct worker *worker, void (*wake)(void *context))
+{
+    struct worker_link *oldest = worker->refused.previous;
+
+    if (oldest != &worker->refused) {
+        take_out(oldest); /* or it would be ended again before it is closed */
+        insert(&worker->live, oldest);
+        change_one(oldest, conn_abandon, wake);
+    }
 }

@@ -42,4 +42,8 @@ void worker_drain(struct worker *worker, void (*wake)(void *context));
  * wake as above; the next conn_step of each says CONN_CLOSED. */
 void worker_abandon(struct worker *worker, void (*wake)(void *context));
 
+/* For when too many connections over the limit are held: does the same with the one that
+ * was refused first (conn_refuse), if there is one. */
+void worker_end_refused(struct worker *worker, void (*wake)(void *context));
+
 #endif

@@ -11,7 +11,7 @@
 #include "site.h"
 #include "worker.h"
 
-/* A link in the worker's list of live connections; embedded in struct conn. */
+/* A link in one of the worker's two lists of live connections; embedded in struct conn. */
 struct worker_link {
     struct worker_link *next, *previous;
 };
@@ -22,8 +22,9 @@ struct worker {
     struct access_writer *access;     /* owned; NULL: nothing is logged */
     struct buffer_pool buffers;
     struct head_memo memo;
-    struct response response; /* to the request in hand: too large for a small stack */
-    struct worker_link live; /* sentinel of the list of connections */
+    struct response response;   /* to the request in hand: too large for a small stack */
+    struct worker_link live;    /* sentinel of the list of connections */
+    struct worker_link refused; /* of those over the limit, the newest first */
     unsigned connections;
     bool cooperative; /* must not sleep in file work */
     bool draining;
@@ -34,5 +35,8 @@ struct worker {
 
 void worker_add(struct worker *worker, struct worker_link *link);
 void worker_remove(struct worker *worker, struct worker_link *link);
+
+/* For one that was added: it is over the limit. */
+void worker_refuse(struct worker *worker, struct worker_link *link);
 
 #endif

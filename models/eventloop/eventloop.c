@@ -93,7 +93,7 @@ static bool dispatch(struct eventloop *all, int fd)
         refuse && atomic_load_explicit(total, memory_order_relaxed) >= REFUSER_MAX;
 
     if (crowded) {
-        loop_end_refusal(&member->loop);
+        worker_end_refused(member->loop.worker, loop_conn_wake);
     }
     atomic_fetch_add_explicit(total, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&member->loop.load, 1, memory_order_relaxed);

@@ -22,7 +22,6 @@ struct loop {
     struct timeout_queue timeouts;
     uint64_t armed_ms;              /* what sweep is armed for; UINT64_MAX: not */
     struct loop_conn *first, *last; /* connections that want another step, in order */
-    struct loop_conn *refusals;     /* connections over the limit, the oldest first */
     atomic_uint load;               /* connections given to this loop, not yet closed */
     bool draining;
 };

@@ -28,34 +28,8 @@ static void on_closed(uv_handle_t *handle)
     loop_finish_if_empty(loop);
 }
 
-static struct loop_conn **refusal_link(struct loop *loop, const struct loop_conn *conn)
-{
-    struct loop_conn **link = &loop->refusals;
-
-    while (*link != NULL && *link != conn) {
-        link = &(*link)->next_refusal;
-    }
-    return link;
-}
-
-void loop_end_refusal(struct loop *loop)
-{
-    struct loop_conn *first = loop->refusals;
-
-    if (first != NULL) {
-        loop->refusals = first->next_refusal;
-        conn_abandon(first->conn);
-        loop_step_later(loop, first);
-    }
-}
-
 static void close_now(struct loop_conn *conn)
 {
-    struct loop_conn **link = refusal_link(conn->loop, conn);
-
-    if (*link == conn) {
-        *link = conn->next_refusal;
-    }
     if (conn->work != NULL) {
         conn->work->conn = NULL;
     }
@@ -221,7 +195,6 @@ void loop_conn_open(struct loop *loop, int fd, bool refused, atomic_uint *total)
     }
     conn->poll.data = conn;
     if (refused) {
-        *refusal_link(loop, NULL) = conn;
         conn_refuse(conn->conn);
     }
     loop_conn_step(conn);

@@ -20,9 +20,8 @@ struct loop_conn {
     struct loop_work *work; /* file work under way; NULL: none */
     struct loop_conn *next; /* in the loop's list of those that want another step */
     atomic_uint *total;     /* counts this connection until it closes */
-    struct loop_conn *next_refusal;
-    int armed;   /* UV_READABLE, UV_WRITABLE or 0 */
-    bool queued; /* in that list */
+    int armed;              /* UV_READABLE, UV_WRITABLE or 0 */
+    bool queued;            /* in that list */
 };
 
 /* Opens a connection over an accepted non-blocking socket and takes its first step. Takes
@@ -30,14 +29,10 @@ struct loop_conn {
  * when it is gone, like loop->load. */
 void loop_conn_open(struct loop *loop, int fd, bool refused, atomic_uint *total);
 
-/* For when too many connections over the limit are held: ends the one that was told so
- * first, in the loop's next turn. */
-void loop_end_refusal(struct loop *loop);
-
 /* One step, and whatever it asks to wait for. May free the connection. */
 void loop_conn_step(struct loop_conn *conn);
 
-/* For worker_drain and worker_abandon. */
+/* For worker_drain and its like. */
 void loop_conn_wake(void *context);
 
 /* Its deadline may have passed. */

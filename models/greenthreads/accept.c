@@ -75,7 +75,7 @@ static void place(const struct accepting *accepting, int fd)
         admit(least_loaded(accepting), first, fd);
     } else {
         while (first->refused >= REFUSER_MAX) {
-            serve_end_refusal(first);
+            shard_end_refused(first);
             scheduler_yield();
         }
         serve_start(first, fd, SERVE_REFUSED);

@@ -75,13 +75,6 @@ static bool wait_for(enum conn_wait wait, struct conversation *self)
     return result != PARK_FAILED;
 }
 
-/* A connection over the limit. It has its answer, and is held for its peer to read it. */
-struct refusal {
-    struct refusal *next;
-    struct conn *conn;
-    struct user_thread *thread;
-};
-
 static void converse(struct conversation *self)
 {
     struct poller_source *source = &self->source;
@@ -97,37 +90,6 @@ static void converse(struct conversation *self)
         }
     } while (wait_for(wait, self));
     scheduler_forget(source);
-}
-
-static void converse_refused(struct conversation *refused)
-{
-    struct refusal self = { .conn = refused->conn, .thread = scheduler_self() };
-    struct shard *shard = refused->shard;
-    struct refusal **link = &shard->refusals;
-
-    while (*link != NULL) {
-        link = &(*link)->next;
-    }
-    *link = &self;
-    conn_refuse(refused->conn);
-    converse(refused);
-    for (link = &shard->refusals; *link != NULL && *link != &self;) {
-        link = &(*link)->next;
-    }
-    if (*link == &self) {
-        *link = self.next;
-    }
-}
-
-void serve_end_refusal(struct shard *shard)
-{
-    struct refusal *first = shard->refusals;
-
-    if (first != NULL) {
-        shard->refusals = first->next;
-        conn_abandon(first->conn);
-        scheduler_wake(first->thread);
-    }
 }
 
 static void live_less(struct shard *shard)
@@ -185,6 +147,9 @@ static bool begin(struct conversation *self)
         self->transport.base.ops->close(&self->transport.base);
         return false;
     }
+    if (self->kind == SERVE_REFUSED) {
+        conn_refuse(self->conn);
+    }
     if (self->shard->abandoned) {
         conn_abandon(self->conn);
     }
@@ -201,11 +166,7 @@ static void serve(void *argument)
         if (scheduler_expired()) {
             conn_expire(self->conn);
         }
-        if (self->kind == SERVE_REFUSED) {
-            converse_refused(self); /* keeps its stack: this is its only run */
-        } else {
-            converse(self);
-        }
+        converse(self);
         conn_close(self->conn);
     }
     leave(self->shard, self->kind);

@@ -13,8 +13,4 @@ enum serve_kind {
  * thread. */
 void serve_start(struct shard *shard, int fd, enum serve_kind kind);
 
-/* For when too many connections over the limit are held: ends the one that was told so
- * first, in its thread's next turn. */
-void serve_end_refusal(struct shard *shard);
-
 #endif

@@ -100,6 +100,11 @@ static void wake(void *context)
     scheduler_wake(context);
 }
 
+void shard_end_refused(struct shard *shard)
+{
+    worker_end_refused(shard->worker, wake);
+}
+
 void shard_drain(struct shard *shard)
 {
     /* Nothing may move here after it was told. */

@@ -41,7 +41,6 @@ struct shard {
 
     unsigned live;              /* user threads that serve a connection */
     unsigned refused;           /* of them with a connection over the limit */
-    struct refusal *refusals;   /* these connections, see serve.c */
     struct sync_condition idle; /* live became 0 */
 };
 
@@ -53,6 +52,10 @@ void shard_close(struct shard *shard);
 
 /* Asks a shard that has an inbox to take what is in it, drain and end. Any thread. */
 void shard_stop(struct shard *shard);
+
+/* For when too many connections over the limit are held: ends the one that was told so
+ * first, in its thread's next turn. */
+void shard_end_refused(struct shard *shard);
 
 /* Finishes what is live, in the time that the options grant. For the keeper. */
 void shard_drain(struct shard *shard);

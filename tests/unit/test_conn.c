@@ -188,6 +188,68 @@ static void drain_answers_what_has_arrived_and_ends_the_idle(void **state)
     close_fixture(&fixture);
 }
 
+static void *last_woken;
+
+static void note_whom(void *context)
+{
+    last_woken = context;
+}
+
+/* Each once, the one refused first before the others; those admitted stay. */
+static void refused_ones_are_ended_in_their_order(void **state)
+{
+    enum { COUNT = 3 };
+    struct script scripts[COUNT] = { 0 };
+    struct conn *refused[COUNT];
+    struct fixture fixture;
+
+    (void)state;
+    open_fixture(&fixture, WORKER_COOPERATIVE);
+    for (size_t i = 0; i < COUNT; i++) {
+        scripts[i].base.ops = &script_ops;
+        scripts[i].send_room = SIZE_MAX;
+        refused[i] = conn_open(fixture.worker, &scripts[i].base, &scripts[i]);
+        assert_non_null(refused[i]);
+        conn_refuse(refused[i]);
+        while (conn_step(refused[i]) == CONN_AGAIN) {
+        }
+        assert_int_equal(scripts[i].shutdowns, 1);
+    }
+    conn_close(refused[0]); /* it left by itself */
+    for (size_t i = 1; i < COUNT; i++) {
+        worker_end_refused(fixture.worker, note_whom);
+        assert_ptr_equal(last_woken, &scripts[i]);
+        assert_int_equal(conn_step(refused[i]), CONN_CLOSED);
+    }
+    last_woken = NULL;
+    worker_end_refused(fixture.worker, note_whom);
+    assert_null(last_woken);
+    say(&fixture, GET_A);
+    assert_int_equal(settle(&fixture), CONN_WAIT_READ);
+    assert_int_equal(count(&fixture, "200 OK"), 1);
+    for (size_t i = 1; i < COUNT; i++) {
+        conn_close(refused[i]);
+    }
+    close_fixture(&fixture);
+}
+
+/* The stop is for those over the limit too. */
+static void a_refused_one_is_abandoned_like_others(void **state)
+{
+    struct fixture fixture;
+
+    (void)state;
+    woken = 0;
+    open_fixture(&fixture, WORKER_COOPERATIVE);
+    conn_refuse(fixture.conn);
+    assert_int_equal(settle(&fixture), CONN_WAIT_READ);
+    worker_drain(fixture.worker, note_wake);
+    worker_abandon(fixture.worker, note_wake);
+    assert_int_equal(woken, 2);
+    assert_int_equal(settle(&fixture), CONN_CLOSED);
+    close_fixture(&fixture);
+}
+
 /* Calls conn_expire at each deadline until the connection closes, or `most` times. Each
  * deadline is waited for: it is a condition of the coarse clock. */
 static unsigned expire(struct fixture *fixture, ssize_t acknowledged, unsigned most)
@@ -271,6 +333,8 @@ int main(void)
         cmocka_unit_test(an_answer_that_closes_lingers),
         cmocka_unit_test(a_broken_peer_ends_it),
         cmocka_unit_test(a_refused_connection_is_told_without_being_read),
+        cmocka_unit_test(refused_ones_are_ended_in_their_order),
+        cmocka_unit_test(a_refused_one_is_abandoned_like_others),
         cmocka_unit_test(drain_answers_what_has_arrived_and_ends_the_idle),
         cmocka_unit_test(drain_lets_an_answer_arrive),
         cmocka_unit_test(a_reader_that_acknowledges_nothing_is_cut_at_the_deadline),
