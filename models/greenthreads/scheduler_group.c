@@ -219,10 +219,10 @@ static struct user_thread *queue_take(struct scheduler *scheduler, size_t most)
     struct user_thread **link = &scheduler->first, *last = NULL;
     struct user_thread *taken = NULL, **taken_end = &taken;
 
-    while (*link != NULL) {
+    while (most > 0 && *link != NULL) {
         struct user_thread *thread = *link;
 
-        if (most > 0 && thread->movable) {
+        if (thread->movable) {
             *link = thread->next;
             *taken_end = thread;
             taken_end = &thread->next;
@@ -233,7 +233,9 @@ static struct user_thread *queue_take(struct scheduler *scheduler, size_t most)
             link = &thread->next;
         }
     }
-    scheduler->last = last;
+    if (*link == NULL) {
+        scheduler->last = last;
+    }
     *taken_end = NULL;
     if (scheduler->turn > scheduler->ready) {
         scheduler->turn = scheduler->ready;
@@ -315,11 +317,11 @@ void group_share(struct scheduler *scheduler)
         return;
     }
     now_ms = clock_now_ms();
-    count = movable_ready(scheduler, (scheduler->ready + running) / 2);
-    if (now_ms == scheduler->gift_ms || count == 0) {
-        return;
+    if (now_ms == scheduler->gift_ms) {
+        return; /* before the queue is counted: each spawn comes here */
     }
-    to = claim(group);
+    count = movable_ready(scheduler, (scheduler->ready + running) / 2);
+    to = count > 0 ? claim(group) : NULL;
     if (to != NULL) {
         scheduler->gift_ms = now_ms;
         give(scheduler, count, to);
