@@ -50,10 +50,18 @@ static inline void site_fixture_start(struct site_fixture *fixture)
     assert_non_null(fixture->view);
 }
 
-static inline void site_fixture_close(struct site_fixture *fixture)
+/* The tree stays: it can be started again. */
+static inline void site_fixture_stop(struct site_fixture *fixture)
 {
     site_view_close(fixture->view);
     site_close(fixture->site);
+    fixture->view = NULL;
+    fixture->site = NULL;
+}
+
+static inline void site_fixture_close(struct site_fixture *fixture)
+{
+    site_fixture_stop(fixture);
     tree_close(&fixture->tree);
 }
 
@@ -84,6 +92,14 @@ static inline void site_undeployed(struct site_fixture *fixture)
     site_fixture_close(fixture);
     free(root);
     free(fixture);
+}
+
+/* From now on only the interval tells: changes are no longer hinted at. */
+static inline void stop_watching(struct site_fixture *fixture)
+{
+    file_watch_close(fixture->site->watch);
+    fixture->site->watch = NULL;
+    fixture->site->place.watch = NULL;
 }
 
 /* lines: as in request_of.h. */

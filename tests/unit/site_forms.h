@@ -31,12 +31,23 @@ static inline struct site_fixture *open_site(uint64_t revalidate_ms)
     return fixture;
 }
 
-/* From now on only the interval tells: changes are no longer hinted at. */
-static inline void stop_watching(struct site_fixture *fixture)
+/* The set-ups of its tests, for cmocka. */
+static inline int setup(void **state)
 {
-    file_watch_close(fixture->site->watch);
-    fixture->site->watch = NULL;
-    fixture->site->place.watch = NULL;
+    *state = open_site(1000);
+    return 0;
+}
+
+static inline int setup_each_request(void **state)
+{
+    *state = open_site(0);
+    return 0;
+}
+
+static inline int teardown(void **state)
+{
+    site_undeployed(*state);
+    return 0;
 }
 
 /* True if a GET gives this text in this coding (NULL: as it is), with Vary. */

@@ -24,14 +24,6 @@ static int teardown(void **state)
     return 0;
 }
 
-/* From now on only the interval tells: changes are no longer hinted at. */
-static void stop_watching(struct site_fixture *fixture)
-{
-    file_watch_close(fixture->site->watch);
-    fixture->site->watch = NULL;
-    fixture->site->place.watch = NULL;
-}
-
 static void test_interval(void **state)
 {
     struct site_fixture *fixture = *state;

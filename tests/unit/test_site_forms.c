@@ -2,24 +2,6 @@
  * what its fields say. */
 #include "site_forms.h"
 
-static int setup(void **state)
-{
-    *state = open_site(1000);
-    return 0;
-}
-
-static int setup_each_request(void **state)
-{
-    *state = open_site(0);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    site_undeployed(*state);
-    return 0;
-}
-
 /* ---- what is sent */
 
 static void test_forms(void **state)

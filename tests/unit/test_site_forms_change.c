@@ -6,24 +6,6 @@
 
 #include "clock.h"
 
-static int setup(void **state)
-{
-    *state = open_site(1000);
-    return 0;
-}
-
-static int setup_each_request(void **state)
-{
-    *state = open_site(0);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    site_undeployed(*state);
-    return 0;
-}
-
 /* ---- what is kept */
 
 /* Until no file is so new that a later change could leave its identity as it is. */

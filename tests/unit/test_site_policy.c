@@ -140,10 +140,7 @@ static void test_longest_fields(void **state)
     answer = get(fixture, "/missing");
     assert_string_equal(field(&answer, "B"), second + 3);
     answer_free(&answer);
-    site_view_close(fixture->view);
-    site_close(fixture->site);
-    fixture->view = NULL;
-    fixture->site = NULL;
+    site_fixture_stop(fixture);
     mime_table_free(table);
 }
 
@@ -283,10 +280,7 @@ static void test_types(void **state)
                    has_field(&answer, "Content-Type", expected[i][1]));
         answer_free(&answer);
     }
-    site_view_close(fixture->view);
-    site_close(fixture->site);
-    fixture->view = NULL;
-    fixture->site = NULL;
+    site_fixture_stop(fixture);
     mime_table_free(table);
 }
 
