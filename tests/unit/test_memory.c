@@ -11,8 +11,8 @@
 #include "site_driver.h"
 #include "worker.h"
 
-/* Before each round of a task: chooses the first allocation, then the second, and so on. False
- * once there was a whole round without the one chosen. `in` begins with 0. */
+/* Before each round of a task: chooses the first allocation, then the second, and so on.
+ * False once there was a whole round without the one chosen. `in` begins with 0. */
 static bool fail_next(unsigned long *in)
 {
     if (*in > 0 && !failing.failed) {
