@@ -1,6 +1,9 @@
 /* The run queue, parking, and the turn: run what was ready at its start, each thread
  * switching straight to the next, then look for events and deadlines. Only a turn that
- * left nobody ready sleeps in the poller. It must never know a connection. */
+ * left nobody ready sleeps in the poller. The loop that does so has a stack of the pool, and
+ * calls a thread without a stack on it. Only if that one parks instead of returning is the
+ * stack its own from then on, and the loop begins anew on another: so one that runs and
+ * sleeps again costs no switch. It must never know a connection. */
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -101,8 +104,18 @@ static void turn_begin(struct scheduler *scheduler)
     scheduler->turns_unseen++;
 }
 
-/* The next of this turn; of the next one, if nothing has to be done in between; else the
- * kernel thread's loop. */
+static struct user_thread *queue_pop(struct scheduler *scheduler)
+{
+    struct user_thread *thread = scheduler->first;
+
+    scheduler->turn--;
+    scheduler->first = thread->next;
+    scheduler->ready--;
+    return thread;
+}
+
+/* The next of this turn; of the next one, if nothing has to be done in between; else, and for
+ * one without a stack, the loop. */
 static struct fiber *queue_next(struct scheduler *scheduler)
 {
     struct user_thread *thread = scheduler->first;
@@ -110,18 +123,24 @@ static struct fiber *queue_next(struct scheduler *scheduler)
     if (scheduler->turn == 0 && scheduler->group == NULL && !wants_events(scheduler)) {
         turn_begin(scheduler);
     }
-    if (scheduler->turn == 0 || thread == NULL) {
-        return &scheduler->main;
+    if (scheduler->turn == 0 || thread == NULL || thread->stack == NULL) {
+        return &scheduler->loop;
     }
-    scheduler->turn--;
-    scheduler->first = thread->next;
-    scheduler->ready--;
-    if (thread->stack == NULL && !thread_begin_anew(scheduler, thread)) {
-        thread_postpone(scheduler, thread);
-        return &scheduler->main;
-    }
+    (void)queue_pop(scheduler);
     thread->state = THREAD_RUNNING;
     return &thread->fiber;
+}
+
+/* It ended, and nobody is on its stack any more. */
+static void let_go(struct scheduler *scheduler, struct user_thread *ended)
+{
+    if (scheduler->group != NULL &&
+        atomic_load_explicit(&ended->wake_posted, memory_order_acquire)) {
+        ended->state = THREAD_ENDED; /* freed when that arrives */
+        scheduler->zombies++;
+        return;
+    }
+    thread_free(scheduler, ended);
 }
 
 /* On the other side of every switch. */
@@ -137,53 +156,90 @@ static void switch_finish(void)
     scheduler->ended = NULL;
     if (ended->state == THREAD_PARKED) {
         thread_give_stack_back(scheduler, ended);
-        return;
+    } else {
+        let_go(scheduler, ended);
     }
-    if (scheduler->group != NULL &&
-        atomic_load_explicit(&ended->wake_posted, memory_order_acquire)) {
-        ended->state = THREAD_ENDED; /* freed when that arrives */
-        scheduler->zombies++;
-        return;
-    }
-    thread_free(scheduler, ended);
 }
 
-/* Returns when somebody switches back, maybe on another kernel thread. */
-static void switch_away(struct scheduler *scheduler)
+/* Returns when somebody switches back, maybe on another kernel thread. for_good: never. */
+static void switch_to(struct scheduler *scheduler, struct fiber *to, bool for_good)
 {
-    struct fiber *from = scheduler->running, *to = queue_next(scheduler);
+    struct fiber *from = scheduler->running;
 
-    if (to == from) {
-        return; /* the kernel thread's own: who was to run has no stack yet */
-    }
     scheduler->left = from;
     scheduler->running = to;
-    annotate_switch_start(&from->notes, &to->notes, scheduler->ended != NULL);
+    annotate_switch_start(&from->notes, &to->notes, for_good);
     context_switch(&from->context, &to->context);
     switch_finish();
+}
+
+static void loop_main(void *scheduler);
+
+/* The same, to whoever is next. A thread that the loop called keeps the loop's stack. */
+static void switch_away(struct scheduler *scheduler)
+{
+    struct fiber *from = scheduler->running, *to;
+
+    if (from != &scheduler->loop && ((struct user_thread *)from)->stack == NULL) {
+        scheduler_loop_give_stack(scheduler, (struct user_thread *)from);
+        scheduler_loop_begin(scheduler, loop_main);
+    }
+    to = queue_next(scheduler);
+    if (to != from) {
+        switch_to(scheduler, to, scheduler->ended != NULL);
+    }
+}
+
+static void thread_end(struct scheduler *scheduler, struct user_thread *thread)
+{
+    thread_unwatch(scheduler, thread);
+    timeout_queue_remove(&thread->timeout);
+    thread_unlink(scheduler, thread);
+    if (scheduler->group != NULL) {
+        group_ended(scheduler);
+    }
+}
+
+/* On a stack of its own: it ended, or sleeps from now on without one. */
+static void thread_leave_stack(struct user_thread *self)
+{
+    struct scheduler *scheduler = scheduler_current();
+
+    if (self->state == THREAD_RUNNING) {
+        thread_end(scheduler, self);
+    }
+    scheduler->ended = self;
+    switch_away(scheduler);
 }
 
 void thread_main(void *argument)
 {
     struct user_thread *self = argument;
-    struct scheduler *scheduler;
 
     switch_finish();
-    /* Of a sleep without a stack, from which nothing returned. */
-    for (struct poller_source *source = self->sources; source != NULL;
+    self->run(self->argument);
+    thread_leave_stack(self);
+}
+
+/* On the loop's stack. Returns if it is the loop's still. */
+static void call_thread(struct scheduler *scheduler, struct user_thread *thread)
+{
+    /* Of the sleep before. */
+    for (struct poller_source *source = thread->sources; source != NULL;
          source = source->next) {
         source->awaited = 0;
     }
-    self->run(self->argument);
-    scheduler = scheduler_current();
-    thread_unwatch(scheduler, self);
-    timeout_queue_remove(&self->timeout);
-    thread_unlink(scheduler, self);
-    if (scheduler->group != NULL) {
-        group_ended(scheduler);
+    thread->state = THREAD_RUNNING;
+    scheduler->running = &thread->fiber;
+    thread->run(thread->argument);
+    if (thread->stack != NULL) {
+        thread_leave_stack(thread);
     }
-    scheduler->ended = self;
-    switch_away(scheduler);
+    scheduler->running = &scheduler->loop;
+    if (thread->state == THREAD_RUNNING) {
+        thread_end(scheduler, thread);
+        let_go(scheduler, thread);
+    }
 }
 
 /* ---- parking */
@@ -258,7 +314,7 @@ static bool source_watch(struct scheduler *scheduler, struct poller_source *sour
     return true;
 }
 
-/* True: parked for the source, and not yet away. False: *result is known already. */
+/* True: parked for the source, and not yet away. False: *result says why not. */
 static bool park_for(struct poller_source *source, unsigned bits,
                      enum timeout_class class, uint64_t deadline_ms,
                      enum park_result *result)
@@ -300,15 +356,10 @@ enum park_result scheduler_await(struct poller_source *source, unsigned bits,
 enum park_result scheduler_await_stackless(struct poller_source *source, unsigned bits,
                                            enum timeout_class class, uint64_t deadline_ms)
 {
-    enum park_result result = PARK_WOKEN;
+    enum park_result result = PARK_ASLEEP;
 
-    if (park_for(source, bits, class, deadline_ms, &result)) {
-        struct scheduler *scheduler = scheduler_current();
-
-        assert(scheduler_running(scheduler)->stackless);
-        scheduler->ended = scheduler_running(scheduler);
-        switch_away(scheduler);
-    }
+    assert(scheduler_self()->stackless);
+    (void)park_for(source, bits, class, deadline_ms, &result);
     return result;
 }
 
@@ -368,33 +419,62 @@ static bool is_over(const struct scheduler *scheduler)
     return scheduler->group != NULL ? group_over(scheduler) : scheduler->threads == 0;
 }
 
+/* Runs what is left of the turn. */
+static void turn_finish(struct scheduler *scheduler)
+{
+    while (scheduler->turn > 0 && scheduler->first != NULL) {
+        if (scheduler->first->stack != NULL) {
+            switch_away(scheduler);
+        } else if (scheduler_loop_can_call(scheduler)) {
+            call_thread(scheduler, queue_pop(scheduler));
+        } else {
+            thread_postpone(scheduler, queue_pop(scheduler));
+        }
+    }
+}
+
+/* May begin in the middle of a turn. */
+static void loop_main(void *argument)
+{
+    struct scheduler *scheduler = argument;
+
+    switch_finish();
+    turn_finish(scheduler);
+    while (scheduler->live && !is_over(scheduler)) {
+        if (wants_events(scheduler)) {
+            scheduler->turns_unseen = 0;
+            scheduler->asked_to_look = false;
+            scheduler->live = events_take(scheduler);
+        }
+        if (scheduler->group != NULL) {
+            group_share(scheduler);
+        }
+        if (!is_over(scheduler)) {
+            turn_begin(scheduler);
+            turn_finish(scheduler);
+        }
+    }
+    switch_to(scheduler, &scheduler->main, true);
+}
+
 int scheduler_run(struct scheduler *scheduler)
 {
-    bool live = true;
-
     scheduler_enter(scheduler);
     annotate_fiber_adopt(&scheduler->main.notes);
     annotate_signals_hold(&scheduler->outside);
     scheduler->running = &scheduler->main;
     scheduler->now_ms = clock_now_ms();
-    while (live && !is_over(scheduler)) {
+    scheduler->live = true;
+    if (!is_over(scheduler)) {
         turn_begin(scheduler);
-        if (scheduler->turn > 0) {
-            switch_away(scheduler);
-        }
-        if (!is_over(scheduler) && wants_events(scheduler)) {
-            scheduler->turns_unseen = 0;
-            scheduler->asked_to_look = false;
-            live = events_take(scheduler);
-        }
-        if (scheduler->group != NULL) {
-            group_share(scheduler);
-        }
     }
+    scheduler_loop_begin(scheduler, loop_main);
+    switch_to(scheduler, &scheduler->loop, false);
+    scheduler_loop_end(scheduler);
     annotate_signals_let_in(&scheduler->outside);
     scheduler_enter(NULL);
     if (scheduler->group != NULL) {
-        live = !group_stuck(scheduler);
+        scheduler->live = !group_stuck(scheduler);
     }
-    return live ? 0 : -EDEADLK;
+    return scheduler->live ? 0 : -EDEADLK;
 }

@@ -22,7 +22,8 @@ struct user_thread;
 enum park_result {
     PARK_WOKEN, /* for what it waited, or for another reason: look again */
     PARK_EXPIRED,
-    PARK_FAILED /* scheduler_await only: it cannot be watched, see source->error */
+    PARK_FAILED, /* of an await: it cannot be watched, see source->error */
+    PARK_ASLEEP  /* scheduler_await_stackless only: return at once */
 };
 
 /* A parcel from any kernel thread to a scheduler. deliver runs there, between two user
@@ -46,8 +47,9 @@ void scheduler_close(struct scheduler *scheduler);
 int scheduler_spawn(struct scheduler *scheduler, void (*run)(void *argument),
                     const void *argument, size_t argument_size) MUST_CHECK;
 
-/* The same for a thread that sleeps without a stack, see scheduler_await_stackless. The
- * copy does not lie on the stack, and is aligned as malloc does. */
+/* The same for a thread that sleeps without a stack, see scheduler_await_stackless; it has none
+ * before it runs, either. The copy does not lie on the stack, and is aligned as malloc does.
+ */
 int scheduler_spawn_stackless(struct scheduler *scheduler, void (*run)(void *argument),
                               const void *argument, size_t argument_size) MUST_CHECK;
 
@@ -88,9 +90,10 @@ enum park_result scheduler_park(enum timeout_class class, uint64_t deadline_ms);
 enum park_result scheduler_await(struct poller_source *source, unsigned bits,
                                  enum timeout_class class, uint64_t deadline_ms);
 
-/* The same, but the stack is given back for the sleep. So it returns only if it did not
- * sleep; after a sleep run(argument) begins anew. All that lasts, the source among it, lies in
- * the argument. For a thread of scheduler_spawn_stackless. */
+/* The same, but without a stack. PARK_ASLEEP: it sleeps as soon as run has returned, which it
+ * must do without calling anything here; after the sleep run(argument) begins anew. All that
+ * lasts, the source among it, lies in the argument. For a thread of
+ * scheduler_spawn_stackless. */
 enum park_result scheduler_await_stackless(struct poller_source *source, unsigned bits,
                                            enum timeout_class class,
                                            uint64_t deadline_ms);

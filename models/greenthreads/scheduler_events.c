@@ -34,9 +34,16 @@ struct scheduler *scheduler_open(unsigned stack_flags)
     scheduler->poller = poller_open();
     scheduler->stacks = stack_pool_open(stack_flags);
     scheduler->keeps_spare = (stack_flags & STACK_CENSUS) == 0;
+    if (scheduler->poller == NULL || scheduler->stacks == NULL) {
+        goto failed;
+    }
+    errno = ENOMEM;
+    scheduler->spare = stack_take(scheduler->stacks);
+    if (scheduler->spare == NULL) {
+        goto failed;
+    }
     scheduler->post.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (scheduler->poller == NULL || scheduler->stacks == NULL ||
-        scheduler->post.fd < 0) {
+    if (scheduler->post.fd < 0) {
         goto failed;
     }
     error = -poller_add(scheduler->poller, &scheduler->post);

@@ -308,7 +308,7 @@ static void give(struct scheduler *scheduler, size_t count, struct scheduler *to
 void group_share(struct scheduler *scheduler)
 {
     struct scheduler_group *group = scheduler->group;
-    size_t running = scheduler->running != &scheduler->main, count;
+    size_t running = scheduler->running != &scheduler->loop, count;
     struct scheduler *to;
     uint64_t now_ms;
 

@@ -14,7 +14,8 @@
 #include "thread_record.h"
 
 struct scheduler {
-    struct fiber main;
+    struct fiber main;            /* the kernel thread's own stack, in scheduler_run */
+    struct fiber loop;            /* where threads without a stack are called */
     struct fiber *running, *left; /* now, and before the last switch */
     struct user_thread *ended; /* its stack goes back after the switch away from it; the
                                      thread itself too, unless it is parked */
@@ -34,8 +35,11 @@ struct scheduler {
 
     struct poller *poller;
     struct stack_pool *stacks;
-    struct stack *spare; /* the warmest, for the next that begins anew; NULL: none */
-    bool keeps_spare;    /* not in a census, which looks at each use */
+    struct stack *loop_stack;
+    struct stack *spare; /* where the loop begins next; NULL only while it calls nobody */
+    bool keeps_spare; /* what comes back, if there is none: not in a census, which looks
+                            at each use */
+    bool live;        /* something can still happen */
     /* Deadlines by class, and all other sleeps: any one list of the second serves, for it
      * takes deadlines in every order. */
     struct timeout_queue timeouts, sleeps;
@@ -71,7 +75,7 @@ void scheduler_enter(struct scheduler *scheduler);
 /* The user thread that runs. */
 static inline struct user_thread *scheduler_running(const struct scheduler *scheduler)
 {
-    assert(scheduler->running != &scheduler->main);
+    assert(scheduler->running != &scheduler->loop);
     return (struct user_thread *)scheduler->running;
 }
 

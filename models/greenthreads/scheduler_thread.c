@@ -42,12 +42,11 @@ void thread_unlink(struct scheduler *scheduler, struct user_thread *thread)
 /* ---- stacks */
 
 /* top: where the stack begins, downwards. */
-static void thread_begin(struct user_thread *thread, struct stack *stack, uintptr_t top)
+static void fiber_begin(struct fiber *fiber, const struct stack *stack, uintptr_t top,
+                        void (*run)(void *), void *argument)
 {
-    thread->stack = stack;
-    annotate_fiber_make(&thread->fiber.notes, stack->low, stack->size);
-    context_make(&thread->fiber.context, stack->low, top - (uintptr_t)stack->low,
-                 thread_main, thread);
+    annotate_fiber_make(&fiber->notes, stack->low, stack->size);
+    context_make(&fiber->context, stack->low, top - (uintptr_t)stack->low, run, argument);
 }
 
 static uintptr_t stack_top(const struct stack *stack)
@@ -55,21 +54,39 @@ static uintptr_t stack_top(const struct stack *stack)
     return (uintptr_t)stack->low + stack->size - stack->colour;
 }
 
-bool thread_begin_anew(struct scheduler *scheduler, struct user_thread *thread)
+void scheduler_loop_begin(struct scheduler *scheduler, void (*run)(void *scheduler))
 {
     struct stack *stack = scheduler->spare;
 
     scheduler->spare = NULL;
-    if (stack == NULL) {
-        stack = stack_take(scheduler->stacks);
+    scheduler->loop_stack = stack;
+    annotate_stack_clean(stack->low, stack->size);
+    fiber_begin(&scheduler->loop, stack, stack_top(stack), run, scheduler);
+}
+
+bool scheduler_loop_can_call(struct scheduler *scheduler)
+{
+    if (scheduler->spare == NULL) {
+        scheduler->spare = stack_take(scheduler->stacks);
+    }
+    return scheduler->spare != NULL;
+}
+
+void scheduler_loop_give_stack(struct scheduler *scheduler, struct user_thread *thread)
+{
+    thread->stack = scheduler->loop_stack;
+    thread->fiber.notes = scheduler->loop.notes;
+}
+
+void scheduler_loop_end(struct scheduler *scheduler)
+{
+    annotate_fiber_destroy(&scheduler->loop.notes);
+    if (scheduler->spare == NULL) {
+        scheduler->spare = scheduler->loop_stack;
     } else {
-        annotate_stack_clean(stack->low, stack->size);
+        stack_return(scheduler->stacks, scheduler->loop_stack);
     }
-    if (stack == NULL) {
-        return false;
-    }
-    thread_begin(thread, stack, stack_top(stack));
-    return true;
+    scheduler->loop_stack = NULL;
 }
 
 void thread_postpone(struct scheduler *scheduler, struct user_thread *thread)
@@ -130,27 +147,31 @@ static uintptr_t below(uintptr_t top, size_t size)
     return (top - size) & ~(uintptr_t)(ALIGNMENT - 1);
 }
 
-static struct user_thread *thread_make(struct stack *stack, bool stackless,
-                                       size_t argument_size)
+static struct user_thread *make_with_stack(struct stack_pool *stacks,
+                                           size_t argument_size)
 {
-    uintptr_t top = stack_top(stack);
+    struct stack *stack = stack_take(stacks);
     struct user_thread *thread;
-    void *argument;
+    uintptr_t top;
 
-    if (stackless) {
-        thread = malloc(sizeof(*thread) + argument_size);
-        if (thread == NULL) {
-            return NULL;
-        }
-        argument = thread + 1;
-    } else {
-        top = below(top, sizeof(*thread));
-        thread = (struct user_thread *)top;
-        top = below(top, argument_size);
-        argument = (void *)top;
+    if (stack == NULL) {
+        return NULL;
     }
-    *thread = (struct user_thread){ .argument = argument, .stackless = stackless };
-    thread_begin(thread, stack, top);
+    top = below(stack_top(stack), sizeof(*thread));
+    thread = (struct user_thread *)top;
+    top = below(top, argument_size);
+    *thread = (struct user_thread){ .argument = (void *)top, .stack = stack };
+    fiber_begin(&thread->fiber, stack, top, thread_main, thread);
+    return thread;
+}
+
+static struct user_thread *make_stackless(size_t argument_size)
+{
+    struct user_thread *thread = malloc(sizeof(*thread) + argument_size);
+
+    if (thread != NULL) {
+        *thread = (struct user_thread){ .argument = thread + 1, .stackless = true };
+    }
     return thread;
 }
 
@@ -159,15 +180,11 @@ enum spawn_flags { SPAWN_MOVABLE = 1, SPAWN_STACKLESS = 2 };
 static int spawn(struct scheduler *scheduler, void (*run)(void *), const void *argument,
                  size_t argument_size, unsigned flags)
 {
-    struct stack *stack = stack_take(scheduler->stacks);
-    struct user_thread *thread;
+    struct user_thread *thread = (flags & SPAWN_STACKLESS) != 0
+                                     ? make_stackless(argument_size)
+                                     : make_with_stack(scheduler->stacks, argument_size);
 
-    if (stack == NULL) {
-        return -ENOMEM;
-    }
-    thread = thread_make(stack, (flags & SPAWN_STACKLESS) != 0, argument_size);
     if (thread == NULL) {
-        stack_return(scheduler->stacks, stack);
         return -ENOMEM;
     }
     thread->run = run;

@@ -25,8 +25,7 @@ struct conversation {
     enum serve_kind kind;
 };
 
-/* Until the next request: a stack is not needed for that. Returns only if it did not sleep.
- */
+/* Until the next request: a stack is not needed for that. */
 static enum park_result rest(struct conversation *self)
 {
     bool bare = self->kind == SERVE_ADMITTED && conn_can_move(self->conn);
@@ -41,10 +40,30 @@ static enum park_result rest(struct conversation *self)
                : scheduler_await(&self->source, POLLER_READ, class, deadline_ms);
 }
 
-/* False: the connection is at its end. */
-static bool wait_for(enum conn_wait wait, struct conversation *self)
+enum course {
+    GO_ON,
+    SLEEP, /* without a stack */
+    END
+};
+
+static enum course course_after(enum park_result result, struct conn *conn)
 {
-    enum park_result result = PARK_WOKEN;
+    switch (result) {
+    case PARK_EXPIRED:
+        conn_expire(conn);
+        return GO_ON;
+    case PARK_WOKEN:
+        return GO_ON;
+    case PARK_ASLEEP:
+        return SLEEP;
+    case PARK_FAILED:
+        break;
+    }
+    return END;
+}
+
+static enum course wait_for(enum conn_wait wait, struct conversation *self)
+{
     struct conn *conn = self->conn;
 
     if (self->shard->shared) {
@@ -55,29 +74,28 @@ static bool wait_for(enum conn_wait wait, struct conversation *self)
         scheduler_yield();
         /* A peer that always has more to say must not outlive its deadline by it. */
         conn_expire(conn);
-        break;
+        return GO_ON;
     case CONN_WAIT_READ:
-        result = rest(self);
-        break;
+        return course_after(rest(self), conn);
     case CONN_WAIT_WRITE:
-        result = scheduler_await(&self->source, POLLER_WRITE, conn_timeout(conn),
-                                 conn_deadline(conn));
-        break;
+        return course_after(scheduler_await(&self->source, POLLER_WRITE,
+                                            conn_timeout(conn), conn_deadline(conn)),
+                            conn);
     case CONN_WAIT_WORK:
-        return offload_run(self->shard->offload, conn_work(conn),
-                           &self->shard->abandoned);
+        return offload_run(self->shard->offload, conn_work(conn), &self->shard->abandoned)
+                   ? GO_ON
+                   : END;
     case CONN_CLOSED:
-        return false;
+        break;
     }
-    if (result == PARK_EXPIRED) {
-        conn_expire(conn);
-    }
-    return result != PARK_FAILED;
+    return END;
 }
 
-static void converse(struct conversation *self)
+/* True: at its end. False: it sleeps without a stack. */
+static bool converse(struct conversation *self)
 {
     struct poller_source *source = &self->source;
+    enum course course;
     enum conn_wait wait;
 
     do {
@@ -88,8 +106,13 @@ static void converse(struct conversation *self)
             source->ready &= ~(unsigned)POLLER_URGENT;
             wait = CONN_AGAIN;
         }
-    } while (wait_for(wait, self));
+        course = wait_for(wait, self);
+    } while (course == GO_ON);
+    if (course == SLEEP) {
+        return false;
+    }
     scheduler_forget(source);
+    return true;
 }
 
 static void live_less(struct shard *shard)
@@ -166,7 +189,9 @@ static void serve(void *argument)
         if (scheduler_expired()) {
             conn_expire(self->conn);
         }
-        converse(self);
+        if (!converse(self)) {
+            return;
+        }
         conn_close(self->conn);
     }
     leave(self->shard, self->kind);

@@ -42,7 +42,7 @@ struct user_thread {
     void *local;                   /* the user's own */
     const struct scheduler_moves *moves;
     void *moves_context;
-    struct stack *stack; /* lent by the pool; NULL: it begins anew when it next runs */
+    struct stack *stack; /* lent by the pool; NULL: the loop calls it when it next runs */
     void (*run)(void *argument);
     void *argument;
 };
@@ -62,8 +62,16 @@ void thread_unwatch(struct scheduler *scheduler, struct user_thread *thread);
 void thread_free(struct scheduler *scheduler, struct user_thread *thread);
 /* For one that sleeps without. */
 void thread_give_stack_back(struct scheduler *scheduler, struct user_thread *thread);
-/* On a stack again; false without memory: then it asks later. */
-bool thread_begin_anew(struct scheduler *scheduler, struct user_thread *thread);
+/* For one that the loop cannot call now: it asks again later. */
 void thread_postpone(struct scheduler *scheduler, struct user_thread *thread);
+
+/* Makes the loop begin with run, on the spare stack. */
+void scheduler_loop_begin(struct scheduler *scheduler, void (*run)(void *scheduler));
+/* Whether it may call a thread, which may keep the stack. False without memory. */
+bool scheduler_loop_can_call(struct scheduler *scheduler);
+/* To the thread that it called, and that parks: it is to begin anew. */
+void scheduler_loop_give_stack(struct scheduler *scheduler, struct user_thread *thread);
+/* When nobody is on its stack any more. */
+void scheduler_loop_end(struct scheduler *scheduler);
 
 #endif

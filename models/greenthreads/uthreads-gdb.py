@@ -60,7 +60,7 @@ class InfoUthreads(gdb.Command):
               f"{int(own['awaiting'])} wait for descriptors")
         for number, thread in enumerate(threads()):
             state = str(thread["state"]).removeprefix("THREAD_").lower()
-            if not thread["stack"]:
+            if not thread["stack"] and state != "running":
                 state += ", no stack"
             print(f"{number:4}  {int(thread):#x}  {state:16}  {first_function(thread)}")
 
