@@ -18,7 +18,8 @@ void conn_await_peer(struct conn *conn, uint64_t progress_ms)
 }
 
 /* A blocking send sleeps as long as there is progress; one that was short has slept a tick
- * without any, and sendfile, which fills a pipe and empties it, two. */
+ * without any, and sendfile, which fills a pipe and empties it, two. (Or a signal cut it
+ * short: then this is early by a tick or two.) */
 uint64_t conn_time_of_progress(struct conn *conn, uint64_t before_ms, bool was_short)
 {
     uint64_t idle_ms = 2 * (uint64_t)conn->transport->tick_ms;

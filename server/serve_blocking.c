@@ -87,36 +87,43 @@ static bool look_up(struct meeting *meeting, uint64_t left_ms)
     return true;
 }
 
-/* Sleeps until the peer says something, the deadline, or a signal. */
-static void sleep_on(struct meeting *meeting)
+/* Sleeps until the peer says something, the deadline, or a signal. True: it was the
+ * deadline, and nothing else. */
+static bool sleep_on(struct meeting *meeting)
 {
     uint64_t deadline_ms = conn_deadline(meeting->conn);
     uint64_t now_ms = clock_now_ms();
 
-    while (now_ms < deadline_ms &&
-           !transport_socket_await(&meeting->transport, deadline_ms - now_ms)) {
+    while (now_ms < deadline_ms) {
+        if (transport_socket_await(&meeting->transport, deadline_ms - now_ms)) {
+            return false;
+        }
         now_ms = clock_now_ms();
     }
+    return true;
 }
 
 /* The connection is idle, or somebody's bytes are slow to come. An idle one holds nothing
  * of a worker, so another context has it meanwhile. False: there is none any more. */
 static bool rest(struct meeting *meeting)
 {
-    bool idle = conn_can_move(meeting->conn);
+    bool idle = conn_can_move(meeting->conn), expired;
 
     if (idle) {
         conn_unbind(meeting->conn);
         return_worker(meeting->life);
     }
-    sleep_on(meeting);
+    expired = sleep_on(meeting);
     if (idle) {
         if (!borrow_worker(meeting->life)) {
             return false;
         }
         conn_rebind(meeting->conn, meeting->life->worker);
     }
-    conn_expire(meeting->conn);
+    /* What came in time is read first, however late this context comes to it. */
+    if (expired) {
+        conn_expire(meeting->conn);
+    }
     return true;
 }
 

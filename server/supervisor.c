@@ -26,7 +26,9 @@ enum {
     LOOK_MS = POOL_WINDOW_MS / 4,
     PATIENCE_MS = 50, /* at the limit a connection may wait so long for the context of a
                          client that is just leaving */
-    NUDGE_MS = 100,   /* between two nudges of contexts that have not left yet */
+    /* Between two nudges of contexts that have not left yet: at first, and at last. */
+    NUDGE_MS = 100,
+    NUDGE_MAX_MS = 1000,
     OWN_FDS = 3
 };
 
@@ -227,7 +229,7 @@ static void stop(struct supervisor *supervisor)
 {
     uint64_t stopped_ms = clock_now_ms();
     uint64_t grace_ms = supervisor->server->options->grace_ms;
-    uint64_t nudge_ms = 0;
+    uint64_t nudge_ms = 0, nudge_pause_ms = NUDGE_MS;
     bool abandoned = false;
 
     /* The phase first: a context that the listener wakes finds it. */
@@ -238,7 +240,9 @@ static void stop(struct supervisor *supervisor)
 
         if (now_ms >= nudge_ms) {
             supervisor->ops->nudge(supervisor->pool);
-            nudge_ms = now_ms + NUDGE_MS;
+            nudge_ms = now_ms + nudge_pause_ms;
+            nudge_pause_ms =
+                nudge_pause_ms < NUDGE_MAX_MS / 2 ? nudge_pause_ms * 2 : NUDGE_MAX_MS;
         }
         if (!abandoned && now_ms >= stopped_ms + grace_ms) {
             supervisor->ops->set_phase(supervisor->pool, SERVE_ABANDON);

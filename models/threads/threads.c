@@ -14,8 +14,6 @@
 #include "thread_pool.h"
 #include "worker_pool.h"
 
-enum { MAPPED_BYTES_MIN = 24 * 1024 };
-
 struct threads {
     const struct server *server;   /* borrowed */
     struct thread_pool *pool;      /* owned */
@@ -153,10 +151,8 @@ static int threads_run(const struct server *server)
 
 #ifdef M_ARENA_MAX
     /* An arena for each of many threads is memory that serving, which allocates nothing
-     * per request, never needs. And what a worker holds goes back to the system when the
-     * worker is closed, wherever connections were allocated around it meanwhile. */
+     * per request, never needs. */
     (void)mallopt(M_ARENA_MAX, 2);
-    (void)mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES_MIN);
 #endif
     threads.pool = thread_pool_open(&config);
     threads.workers = worker_pool_open(server);

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "clock.h"
 #include "tiny_server.h"
 #include "worker.h"
 
@@ -16,6 +17,7 @@ struct fixture {
     struct worker *worker;
     atomic_uint lent, given_back; /* how often */
     atomic_uint lends_left;       /* then there is no memory */
+    atomic_ullong lends_after_ms; /* by the clock; 0: at once */
     atomic_int phase;
     bool useful; /* what serve_blocking returned */
 };
@@ -48,6 +50,9 @@ static struct worker *lend(void *context)
 {
     struct fixture *fixture = context;
 
+    while (clock_now_ms() < atomic_load(&fixture->lends_after_ms)) {
+        usleep(100);
+    }
     if (atomic_load(&fixture->lends_left) == 0) {
         return NULL;
     }
@@ -89,6 +94,7 @@ static void begin(struct fixture *fixture, unsigned lends, unsigned header_timeo
 {
     memset(fixture, 0, sizeof(*fixture));
     tiny_server_open(&fixture->tiny);
+    fixture->tiny.limits.keepalive_timeout_ms = 1000;
     if (header_timeout_ms > 0) {
         fixture->tiny.limits.header_timeout_ms = header_timeout_ms;
     }
@@ -157,13 +163,31 @@ static void it_is_kept_in_the_middle_of_a_request(void **state)
     int fd;
 
     (void)state;
-    begin(&fixture, UINT32_MAX, 600);
+    begin(&fixture, 1, 600); /* given back, it could not be had again */
     fd = tiny_server_connect(&fixture.tiny);
     assert_int_equal(write(fd, "GET /", 5), 5);
     tiny_server_read_all(fd, text, sizeof(text));
     assert_memory_equal(text, "HTTP/1.1 408", 12);
-    assert_int_equal(atomic_load(&fixture.lent), 1);
-    assert_int_equal(atomic_load(&fixture.given_back), 0);
+    close(fd);
+    end(&fixture);
+}
+
+/* The context comes to it only after the deadline, and answers all the same. */
+static void what_came_in_time_is_answered(void **state)
+{
+    struct fixture fixture;
+    uint64_t late_ms;
+    int fd;
+
+    (void)state;
+    begin(&fixture, UINT32_MAX, 0);
+    fd = tiny_server_connect(&fixture.tiny);
+    ask(fd);
+    late_ms = clock_now_ms() + fixture.tiny.limits.keepalive_timeout_ms;
+    wait_until(&fixture.given_back, 1);
+    atomic_store(&fixture.lends_after_ms, late_ms + 50);
+    ask(fd);
+    assert_true(clock_now_ms() > late_ms);
     close(fd);
     end(&fixture);
 }
@@ -200,6 +224,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_worker_is_given_back_while_the_connection_is_idle),
+        cmocka_unit_test(what_came_in_time_is_answered),
         cmocka_unit_test(it_is_kept_in_the_middle_of_a_request),
         cmocka_unit_test(a_connection_without_a_worker_is_closed),
         cmocka_unit_test(without_a_worker_nothing_is_accepted),

@@ -31,12 +31,14 @@ static void the_last_given_back_is_lent_first(void **state)
     tiny_server_close(&tiny);
 }
 
-/* What is above a number is closed: the leak checker sees what is forgotten. */
+/* Some are kept, in the order of a stack, and what is above their number is closed: the leak
+ * checker sees what is forgotten. */
 static void many_come_back(void **state)
 {
     struct tiny_server tiny;
     struct worker_pool *pool;
-    struct worker *workers[MANY];
+    struct worker *workers[MANY], *again[MANY];
+    int last = 0;
 
     (void)state;
     tiny_server_open(&tiny);
@@ -47,6 +49,22 @@ static void many_come_back(void **state)
     }
     for (int i = 0; i < MANY; i++) {
         worker_pool_give_back(pool, workers[i]);
+    }
+    for (int i = 0; i < MANY; i++) {
+        again[i] = worker_pool_lend(pool);
+        assert_non_null(again[i]);
+    }
+    /* Those that came first were kept, and of them the last is lent first. */
+    while (workers[last] != again[0]) {
+        last++;
+        assert_true(last < MANY);
+    }
+    assert_in_range(last, 10, MANY - 10);
+    for (int i = 0; i <= last; i++) {
+        assert_ptr_equal(again[i], workers[last - i]);
+    }
+    for (int i = 0; i < MANY; i++) {
+        worker_pool_give_back(pool, again[i]);
     }
     worker_pool_close(pool);
     worker_pool_close(NULL);
