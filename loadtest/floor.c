@@ -1,9 +1,9 @@
 /* floor MODE FILE: what a connection model costs before it serves anything. A bare loop
  * that answers every read that brought data with the same bytes, a head as tetrad sends
- * for FILE and FILE's content, by one send or as the mode says. What it leaves out, on purpose: it parses
- * nothing (no method, no target, no end of a request), opens and checks no file after its
- * start, never renews its Date, has no time-out, no limit and no log, and closes only
- * when the client does. It must never learn any of that: the rest is measured by it. */
+ * for FILE and FILE's content, by one send or as the mode says. What it leaves out, on
+ * purpose: it parses nothing (no method, no target, no end of a request), opens and checks
+ * no file after its start, never renews its Date, has no time-out, no limit and no log, and
+ * closes only when the client does. It must never learn any of that: the rest is measured by it. */
 #include "floor.h"
 
 #include <errno.h>

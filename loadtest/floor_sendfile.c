@@ -32,7 +32,7 @@ static ssize_t send_head_and_file(int fd, size_t owed)
 
     if (sent < floor_response.head_len) {
         head = floor_response.head_len - sent;
-        n = send(fd, floor_response.base + sent, head, MSG_MORE);
+        n = send(fd, floor_response.base + sent, head, owed > head ? MSG_MORE : 0);
         if (n < (ssize_t)head) {
             return n;
         }
