@@ -82,6 +82,7 @@ static void split_query(struct request *request, struct slice path)
         request->query = from(path, request->path.len + 1);
         request->has_query = true;
     }
+    request->path_is_plain = memchr(request->path.base, '%', request->path.len) == NULL;
 }
 
 /* RFC 9112 3.2.2. The path may be empty: it is then that of the root. */

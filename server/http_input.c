@@ -118,7 +118,7 @@ static void start_request(struct http_input *input, const struct head_guard *gua
     request->method_text = part(input, guard->start, guard->method_end);
     request->target = part(input, guard->target_start, guard->target_end);
     request->path = request->query = request->authority = (struct slice){ NULL, 0 };
-    request->has_query = false;
+    request->has_query = request->path_is_plain = false;
     request->present = 0;
     request->field_count = 0;
 }

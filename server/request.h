@@ -68,6 +68,7 @@ struct request {
         path; /* raw absolute path of the target, query cut off; "*" for OPTIONS * */
     struct slice query; /* behind the "?", without it */
     bool has_query;
+    bool path_is_plain; /* nothing in the path is percent-encoded; false: not known */
     struct slice authority; /* of an absolute-form target, else the Host field's value */
     uint32_t present;       /* bit 1 << enum field_id: at least one such field came */
     unsigned field_count;

@@ -365,12 +365,11 @@ static enum step begin_path(struct site_view *view, const struct request *reques
                             struct name *name, struct file_block **stale,
                             struct response *response)
 {
-    bool plain = memchr(request->path.base, '%', request->path.len) == NULL;
     enum step step = STEP_NOTHING;
     unsigned status;
 
     /* A key is a decoded path, so a path with an escape must not be looked up as it is. */
-    if (plain) {
+    if (request->path_is_plain) {
         step = answer_kept(view, request, request->path, stale, response);
     }
     if (step != STEP_NOTHING) {
@@ -382,7 +381,7 @@ static enum step begin_path(struct site_view *view, const struct request *reques
         site_page_answer(view, request, status, response);
         return STEP_ANSWERED;
     }
-    return plain && slice_equal(name->key, request->path)
+    return request->path_is_plain && slice_equal(name->key, request->path)
                ? STEP_NOTHING
                : answer_kept(view, request, name->key, stale, response);
 }

@@ -12,12 +12,13 @@
 
 struct poller;
 
+/* The values are those of epoll. */
 enum poller_bits {
-    POLLER_READABLE = 1,
-    POLLER_WRITABLE = 2,
-    POLLER_HALF_CLOSED = 4, /* the peer sends no more */
-    POLLER_BROKEN = 8,      /* closed both ways, or an error waits to be read */
-    POLLER_URGENT = 16, /* urgent data came: a receive is short where it was (tcp(7)) */
+    POLLER_READABLE = 0x1,
+    POLLER_URGENT = 0x2, /* urgent data came: a receive is short where it was (tcp(7)) */
+    POLLER_WRITABLE = 0x4,
+    POLLER_BROKEN = 0x18, /* either: an error waits to be read, or closed both ways */
+    POLLER_HALF_CLOSED = 0x2000, /* the peer sends no more */
     /* Final: reported once and true ever after, so never cleared. */
     POLLER_FINAL = POLLER_HALF_CLOSED | POLLER_BROKEN,
     /* What ends a wait to read, and a wait to write. */

@@ -140,27 +140,13 @@ void poller_forget(struct poller *poller, struct poller_source *source)
     source->awaited = 0;
 }
 
-static unsigned bits_of(uint32_t events)
-{
-    unsigned bits = 0;
-
-    if (events & EPOLLIN) {
-        bits |= POLLER_READABLE;
-    }
-    if (events & EPOLLOUT) {
-        bits |= POLLER_WRITABLE;
-    }
-    if (events & EPOLLPRI) {
-        bits |= POLLER_URGENT;
-    }
-    if (events & EPOLLRDHUP) {
-        bits |= POLLER_HALF_CLOSED;
-    }
-    if (events & (EPOLLERR | EPOLLHUP)) {
-        bits |= POLLER_BROKEN;
-    }
-    return bits;
-}
+/* The bits are epoll's own, so that nothing has to be translated. */
+#define SAME(ours, theirs) _Static_assert((unsigned)(ours) == (unsigned)(theirs), #ours)
+SAME(POLLER_READABLE, EPOLLIN);
+SAME(POLLER_URGENT, EPOLLPRI);
+SAME(POLLER_WRITABLE, EPOLLOUT);
+SAME(POLLER_BROKEN, EPOLLERR | EPOLLHUP);
+SAME(POLLER_HALF_CLOSED, EPOLLRDHUP);
 
 int poller_wait(struct poller *poller, int timeout_ms, struct poller_source **named)
 {
@@ -176,7 +162,7 @@ int poller_wait(struct poller *poller, int timeout_ms, struct poller_source **na
         if (source == NULL || slot->generation != (uint32_t)(data >> 32)) {
             continue;
         }
-        source->ready |= bits_of(poller->events[i].events);
+        source->ready |= poller->events[i].events;
         if (source->ready & source->awaited) {
             named[given++] = source;
         }

@@ -315,12 +315,11 @@ static bool source_watch(struct scheduler *scheduler, struct poller_source *sour
 }
 
 /* True: parked for the source, and not yet away. False: *result says why not. */
-static bool park_for(struct poller_source *source, unsigned bits,
-                     enum timeout_class class, uint64_t deadline_ms,
+static bool park_for(struct user_thread *self, struct poller_source *source,
+                     unsigned bits, enum timeout_class class, uint64_t deadline_ms,
                      enum park_result *result)
 {
     struct scheduler *scheduler = scheduler_current();
-    struct user_thread *self = scheduler_running(scheduler);
 
     if (!source_watch(scheduler, source, self)) {
         *result = PARK_FAILED;
@@ -341,11 +340,10 @@ static bool park_for(struct poller_source *source, unsigned bits,
 enum park_result scheduler_await(struct poller_source *source, unsigned bits,
                                  enum timeout_class class, uint64_t deadline_ms)
 {
+    struct user_thread *self = scheduler_self();
     enum park_result result;
 
-    struct user_thread *self = scheduler_self();
-
-    if (!park_for(source, bits, class, deadline_ms, &result)) {
+    if (!park_for(self, source, bits, class, deadline_ms, &result)) {
         return result;
     }
     switch_away(scheduler_current());
@@ -356,10 +354,11 @@ enum park_result scheduler_await(struct poller_source *source, unsigned bits,
 enum park_result scheduler_await_stackless(struct poller_source *source, unsigned bits,
                                            enum timeout_class class, uint64_t deadline_ms)
 {
+    struct user_thread *self = scheduler_self();
     enum park_result result = PARK_ASLEEP;
 
-    assert(scheduler_self()->stackless);
-    (void)park_for(source, bits, class, deadline_ms, &result);
+    assert(self->stackless);
+    (void)park_for(self, source, bits, class, deadline_ms, &result);
     return result;
 }
 
@@ -449,10 +448,8 @@ static void loop_main(void *argument)
         if (scheduler->group != NULL) {
             group_share(scheduler);
         }
-        if (!is_over(scheduler)) {
-            turn_begin(scheduler);
-            turn_finish(scheduler);
-        }
+        turn_begin(scheduler);
+        turn_finish(scheduler);
     }
     switch_to(scheduler, &scheduler->main, true);
 }
