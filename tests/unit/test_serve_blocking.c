@@ -46,13 +46,18 @@ static bool leave(void *context)
     return false;
 }
 
+static void wait_for_the_time(struct fixture *fixture)
+{
+    while (clock_now_ms() < atomic_load(&fixture->lends_after_ms)) {
+        usleep(100);
+    }
+}
+
 static struct worker *lend(void *context)
 {
     struct fixture *fixture = context;
 
-    while (clock_now_ms() < atomic_load(&fixture->lends_after_ms)) {
-        usleep(100);
-    }
+    wait_for_the_time(fixture);
     if (atomic_load(&fixture->lends_left) == 0) {
         return NULL;
     }
