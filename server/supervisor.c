@@ -228,9 +228,8 @@ static bool is_over(const struct supervisor *supervisor, uint64_t stopped_ms)
 static void stop(struct supervisor *supervisor)
 {
     uint64_t stopped_ms = clock_now_ms();
-    uint64_t grace_ms = supervisor->server->options->grace_ms;
+    uint64_t abandon_ms = stopped_ms + supervisor->server->options->grace_ms;
     uint64_t nudge_ms = 0, nudge_pause_ms = NUDGE_MS;
-    bool abandoned = false;
 
     /* The phase first: a context that the listener wakes finds it. */
     supervisor->ops->set_phase(supervisor->pool, SERVE_DRAIN);
@@ -244,16 +243,13 @@ static void stop(struct supervisor *supervisor)
             nudge_pause_ms =
                 nudge_pause_ms < NUDGE_MAX_MS / 2 ? nudge_pause_ms * 2 : NUDGE_MAX_MS;
         }
-        if (!abandoned && now_ms >= stopped_ms + grace_ms) {
+        if (now_ms >= abandon_ms) {
             supervisor->ops->set_phase(supervisor->pool, SERVE_ABANDON);
             refuser_abandon(supervisor->refuser);
-            abandoned = true;
+            abandon_ms = UINT64_MAX;
         }
-        uint64_t due_ms = abandoned || nudge_ms < stopped_ms + grace_ms
-                              ? nudge_ms
-                              : stopped_ms + grace_ms;
         /* stop_fd stays readable and would turn this into a spin. */
-        (void)await(supervisor, false, due_ms, -1);
+        (void)await(supervisor, false, nudge_ms < abandon_ms ? nudge_ms : abandon_ms, -1);
         collect(supervisor);
     }
 }
