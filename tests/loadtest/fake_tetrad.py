@@ -21,7 +21,7 @@ MODELS = ("threads", "greenthreads", "processes", "starving", "reopening", "clos
 # to it between the looks at the sockets, half a second apart. h2load's are left alone: one
 # of its runs in eight never ends when a connection is closed in the moment of its own end.
 REOPENING_AFTER = 20
-LEFT_OPEN = b"User-Agent: h2load"
+LEFT_OPEN = b"user-agent: h2load"
 
 
 def parse(arguments):
@@ -84,7 +84,7 @@ class Handler:
             while b"\r\n\r\n" in data:
                 head, _, data = data.partition(b"\r\n\r\n")
                 count += 1
-                kept = LEFT_OPEN.lower() in head.lower()
+                kept = LEFT_OPEN in head.lower()
                 answer, closes = self.answer(head.split(b" ", 2)[1], 0 if kept else count)
                 conn.sendall(answer)
                 if closes:

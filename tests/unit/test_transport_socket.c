@@ -27,6 +27,13 @@ static void open_pair(struct pair *pair, int flags)
     pair->peer = fds[1];
 }
 
+/* A blocking one, whose tick is this. */
+static void open_ticking(struct pair *pair, unsigned tick_ms)
+{
+    open_pair(pair, 0);
+    assert_int_equal(transport_socket_set_tick(&pair->transport, tick_ms), 0);
+}
+
 static void close_pair(struct pair *pair)
 {
     struct transport *base = &pair->transport.base;
@@ -110,8 +117,7 @@ static void a_blocking_socket_gives_up_at_its_tick(void **state)
     char text[4];
 
     (void)state;
-    open_pair(&pair, 0);
-    assert_int_equal(transport_socket_set_tick(&pair.transport, 20), 0);
+    open_ticking(&pair, 20);
     assert_int_equal(receive(&pair, text, sizeof text, false), TRANSPORT_WAIT_READ);
     assert_int_equal(receive(&pair, text, sizeof text, true), TRANSPORT_WAIT_READ);
     close_pair(&pair);
@@ -141,8 +147,7 @@ static void a_send_gives_up_when_it_is_told(void **state)
     struct pair pair;
 
     (void)state;
-    open_pair(&pair, 0);
-    assert_int_equal(transport_socket_set_tick(&pair.transport, 50), 0);
+    open_ticking(&pair, 50);
     transport_socket_send_within(&pair.transport, 20);
     assert_patience(&pair, SO_SNDTIMEO, 20);
     assert_int_equal(pair.transport.base.tick_ms, 20);
@@ -162,8 +167,7 @@ static void bytes_are_awaited(void **state)
     char text[4];
 
     (void)state;
-    open_pair(&pair, 0);
-    assert_int_equal(transport_socket_set_tick(&pair.transport, 20), 0);
+    open_ticking(&pair, 20);
     assert_int_equal(receive(&pair, text, sizeof text, false), TRANSPORT_WAIT_READ);
     assert_false(pair.transport.overslept);
     assert_int_equal(receive(&pair, text, sizeof text, true), TRANSPORT_WAIT_READ);
