@@ -2,8 +2,9 @@
 
 A steady open load asks for one cached object. In every other slice of time one request more
 in a hundred asks for a file that is not in memory, a new one each time; reading it takes the
-disk 100 ms. The disk is the preloaded library of faults that the tests have, too. Order of the work: command line,
-tools, build, library; each model by itself, its slices in turns; table and goal.
+disk 100 ms. The disk is the preloaded library of faults that the tests have, too. Order of
+the work: command line, tools, build, library; each model by itself, its slices in turns;
+table and goal.
 """
 
 import http.client

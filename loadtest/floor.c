@@ -3,7 +3,8 @@
  * for FILE and FILE's content, by one send or as the mode says. What it leaves out, on
  * purpose: it parses nothing (no method, no target, no end of a request), opens and checks
  * no file after its start, never renews its Date, has no time-out, no limit and no log, and
- * closes only when the client does. It must never learn any of that: the rest is measured by it. */
+ * closes only when the client does. It must never learn any of that: the rest is measured
+ * by it. */
 #include "floor.h"
 
 #include <errno.h>
