@@ -19,6 +19,7 @@
 
 enum {
     WATCH_PAUSE_MS = 10,          /* between two steps of the counter */
+    WATCH_READS_MAX = 256,        /* before a step, of some 100 events each */
     WATCH_DIRECTORIES_MAX = 1024, /* each takes kernel memory, out of a limit that all
                                      programs of the user share */
     WATCH_STACK_SIZE = 64 * 1024,
@@ -40,14 +41,19 @@ struct file_watch {
     pid_t opened_by;
 };
 
-/* Reads all that is there. True if an event came. */
+/* Reads what is there, but no end of it: a file may be written faster than its events are
+ * read. True if an event came. */
 static bool take_events(struct file_watch *watch)
 {
     _Alignas(struct inotify_event) char events[4096];
     bool any = false;
-    ssize_t n = read(watch->inotify_fd, events, sizeof events);
 
-    while (n > 0) {
+    for (int reads = 0; reads < WATCH_READS_MAX; reads++) {
+        ssize_t n = read(watch->inotify_fd, events, sizeof events);
+
+        if (n <= 0) {
+            break;
+        }
         for (ssize_t at = 0; at < n;) {
             const struct inotify_event *event =
                 (const struct inotify_event *)(const void *)(events + at);
@@ -58,9 +64,32 @@ static bool take_events(struct file_watch *watch)
             at += (ssize_t)(sizeof *event + event->len);
         }
         any = true;
-        n = read(watch->inotify_fd, events, sizeof events);
     }
     return any;
+}
+
+/* Closes all that the calling thread has open from first to last. */
+static void close_all(int first, int last)
+{
+    if (first <= last) {
+        (void)close_range((unsigned)first, (unsigned)last, 0);
+    }
+}
+
+/* Leaves the process its table of descriptors: while threads share one, the kernel counts
+ * a reference to the file in each system call. The copy keeps what the watch needs, and
+ * closes the rest, or what the process closes would stay open here. Where that is
+ * forbidden the table stays shared, which works as well. */
+static void leave_table(const struct file_watch *watch)
+{
+    bool in_order = watch->inotify_fd < watch->stop_fd;
+    int low = in_order ? watch->inotify_fd : watch->stop_fd;
+    int high = in_order ? watch->stop_fd : watch->inotify_fd;
+
+    if (close_range((unsigned)high + 1, UINT_MAX, CLOSE_RANGE_UNSHARE) == 0) {
+        close_all(0, low - 1);
+        close_all(low + 1, high - 1);
+    }
 }
 
 static void *watch_run(void *argument)
@@ -69,6 +98,7 @@ static void *watch_run(void *argument)
     struct pollfd waits[] = { { .fd = watch->stop_fd, .events = POLLIN },
                               { .fd = watch->inotify_fd, .events = POLLIN } };
 
+    leave_table(watch);
     (void)sem_post(&watch->running);
     while (waits[0].revents == 0) {
         if (poll(waits, 2, -1) > 0 && waits[1].revents != 0 && take_events(watch)) {

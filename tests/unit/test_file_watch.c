@@ -2,6 +2,8 @@
  * nothing to watch with, and the server works without. */
 #include "tree.h"
 
+#include <stdatomic.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "file_watch.h"
@@ -141,6 +143,59 @@ static void test_forked_child(void **state)
     close(to_parent[1]);
 }
 
+/* A file that is changed before each read(2) of the program: by its name, as the watch may
+ * have another table of descriptors. */
+static _Atomic(const char *) pressed;
+
+ssize_t read(int fd, void *to, size_t room)
+{
+    const char *file = atomic_load(&pressed);
+
+    if (file != NULL && chmod(file, 0600) != 0) {
+        return -1;
+    }
+    return syscall(SYS_read, fd, to, room);
+}
+
+/* A file that changes faster than its events are read holds up neither the counter nor
+ * the close. */
+static void test_changed_without_pause(void **state)
+{
+    struct fixture *fixture = *state;
+    char *file = strdup(tree_path(&fixture->tree, "dir/a.txt"));
+    uint64_t generation;
+
+    assert_non_null(file);
+    watch(fixture, "dir");
+    atomic_store(&pressed, file);
+    assert_int_equal(chmod(file, 0600), 0);
+    generation = wait_for_step(fixture, 0);
+    assert_int_equal(chmod(file, 0600), 0);
+    (void)wait_for_step(fixture, generation);
+    file_watch_close(fixture->watch);
+    fixture->watch = NULL;
+    atomic_store(&pressed, NULL);
+    free(file);
+}
+
+/* The thread of the watch has a table of descriptors of its own, and in it no end that
+ * the process thinks closed. */
+static void test_it_holds_no_descriptor(void **state)
+{
+    struct file_watch *other;
+    int ends[2];
+    char byte;
+
+    (void)state;
+    assert_int_equal(pipe(ends), 0);
+    other = file_watch_open();
+    assert_non_null(other);
+    assert_int_equal(close(ends[1]), 0);
+    assert_int_equal(read(ends[0], &byte, 1), 0);
+    assert_int_equal(close(ends[0]), 0);
+    file_watch_close(other);
+}
+
 static void test_without_a_watch(void **state)
 {
     (void)state;
@@ -167,6 +222,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_each_kind_of_change, setup, teardown),
         cmocka_unit_test_setup_teardown(test_reading_is_no_change, setup, teardown),
         cmocka_unit_test_setup_teardown(test_forked_child, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_changed_without_pause, setup, teardown),
+        cmocka_unit_test(test_it_holds_no_descriptor),
         cmocka_unit_test(test_without_a_watch),
         cmocka_unit_test(test_nothing_is_left),
     };
