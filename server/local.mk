@@ -13,6 +13,7 @@ LAYER_0 = \
 	server/log_file.c server/log_file.h \
 	server/log_lanes.c server/log_lanes.h \
 	server/timeout_queue.c server/timeout_queue.h \
+	server/wake_timer.c server/wake_timer.h \
 	server/work.c server/work.h
 
 # Protocol: pure.

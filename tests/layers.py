@@ -43,7 +43,7 @@ PROTOCOL_SYMBOLS = re.compile(
 MODEL_HEADERS = set(
     "attributes.h clock.h config.h conn.h direct_calls.h inbox.h listener.h log.h model.h "
     "options.h refuser.h serve_blocking.h server.h signals.h supervisor.h timeout_queue.h "
-    "transport.h transport_socket.h work.h worker.h".split()
+    "transport.h transport_socket.h wake_timer.h work.h worker.h".split()
 )
 MODEL_WORDS = re.compile(r"HTTP/1\.|Content-|keep-alive|writev|sendfile\(")
 HIDDEN_FROM_CONN = re.compile(r"(http_\w+|site|file_\w+)\.h$")

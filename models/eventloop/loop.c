@@ -5,15 +5,21 @@
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "clock.h"
 #include "loop_conn.h"
 #include "server.h"
+#include "wake_timer.h"
 
-static void on_sweep(uv_timer_t *timer)
+static void on_sweep(uv_poll_t *poll, int status, int events)
 {
-    struct loop *loop = timer->data;
+    struct loop *loop = poll->data;
     struct timeout_node *node;
+
+    (void)status;
+    (void)events;
+    wake_timer_stop(loop->sweep_fd);
 
     loop->armed_ms = UINT64_MAX;
     node = timeout_queue_expired(&loop->timeouts, clock_now_ms());
@@ -27,16 +33,11 @@ static void on_sweep(uv_timer_t *timer)
 void loop_arm(struct loop *loop)
 {
     uint64_t next_ms = timeout_queue_next(&loop->timeouts);
-    uint64_t now_ms;
 
-    if (next_ms >= loop->armed_ms) {
-        return;
+    if (next_ms < loop->armed_ms) {
+        wake_timer_set(loop->sweep_fd, next_ms);
+        loop->armed_ms = next_ms;
     }
-    now_ms = clock_now_ms();
-    /* The loop's own time is that of its last wake-up, which a long turn leaves behind. */
-    uv_update_time(&loop->uv);
-    uv_timer_start(&loop->sweep, on_sweep, next_ms > now_ms ? next_ms - now_ms : 1, 0);
-    loop->armed_ms = next_ms;
 }
 
 static struct loop_conn *take_first(struct loop *loop)
@@ -94,16 +95,19 @@ int loop_open(struct loop *loop, const struct server *server)
     atomic_init(&loop->load, 0);
     loop->armed_ms = UINT64_MAX;
     timeout_queue_init(&loop->timeouts, TIMEOUT_SLACK_MS);
-    loop->worker = worker_open(server, WORKER_COOPERATIVE, WORKER_OWN_CACHE);
-    if (loop->worker == NULL) {
-        return -ENOMEM;
+    loop->sweep_fd = wake_timer_open();
+    if (loop->sweep_fd < 0) {
+        return loop->sweep_fd;
     }
-    result = uv_loop_init(&loop->uv);
+    loop->worker = worker_open(server, WORKER_COOPERATIVE, WORKER_OWN_CACHE);
+    result = loop->worker == NULL ? -ENOMEM : uv_loop_init(&loop->uv);
     if (result != 0) {
         worker_close(loop->worker);
+        close(loop->sweep_fd);
         return result;
     }
-    uv_timer_init(&loop->uv, &loop->sweep);
+    uv_poll_init(&loop->uv, &loop->sweep, loop->sweep_fd);
+    uv_poll_start(&loop->sweep, UV_READABLE, on_sweep);
     uv_timer_init(&loop->uv, &loop->grace);
     uv_idle_init(&loop->uv, &loop->again);
     loop->sweep.data = loop->grace.data = loop->again.data = loop;
@@ -141,4 +145,5 @@ void loop_close(struct loop *loop)
 {
     worker_close(loop->worker);
     uv_loop_close(&loop->uv);
+    close(loop->sweep_fd);
 }

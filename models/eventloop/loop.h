@@ -15,7 +15,9 @@ struct server;
 
 struct loop {
     uv_loop_t uv;
-    uv_timer_t sweep; /* armed for the earliest deadline */
+    uv_poll_t sweep;  /* of sweep_fd, a wake_timer set for the earliest deadline: with a
+                         timer of its own libuv waits with a time-out each time */
+    int sweep_fd;     /* owned */
     uv_timer_t grace; /* the end of the time to finish */
     uv_idle_t again;  /* active while a connection wants another step */
     struct worker *worker;

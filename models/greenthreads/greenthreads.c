@@ -22,9 +22,6 @@
 #include "scheduler_group.h"
 #include "shard.h"
 
-/* Kernel threads for file work: one may wait for a slow disk while the other goes on. */
-enum { OFFLOAD_THREADS = 2 };
-
 struct greenthreads {
     const struct server *server;
     struct offload *offload;
@@ -217,7 +214,7 @@ static int run(const struct server *server, bool grouped)
     struct greenthreads green = { .server = server, .count = server->options->workers };
     int status = EXIT_FAILURE;
 
-    green.offload = offload_open(OFFLOAD_THREADS);
+    green.offload = offload_open(OFFLOAD_THREADS, OFFLOAD_REST_MS);
     if (green.offload == NULL) {
         log_write(LOG_LEVEL_ERROR, "cannot start the model: %s", strerror(errno));
         goto out;

@@ -1,5 +1,7 @@
 /* One queue of jobs, a few kernel threads that take them, and the scheduler's messages to
- * bring each home. A job outlives a user thread that gave up, so it is a block of its own;
+ * bring each home. A thread is started when a job needs one and ends when it has had
+ * nothing to do for a while: in a process of one thread each system call on a descriptor
+ * costs the kernel less. A job outlives a user thread that gave up, so it is a block of its own;
  * cold file work is rare and slow enough to pay for one. It must never know what the work
  * does. */
 #include "offload.h"
@@ -8,6 +10,7 @@
 #include <pthread.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "kernel_thread.h"
 #include "scheduler.h"
@@ -21,13 +24,25 @@ struct job {
     bool done;                        /* the same */
 };
 
+/* A kernel thread's place. One that had nothing to do has ended and is collected by
+ * whoever needs the place next. */
+struct place {
+    pthread_t thread;
+    bool started; /* and not yet joined: only offload_run and offload_close look */
+    bool ended;   /* takes no more jobs */
+    struct offload *offload;
+};
+
 struct offload {
     pthread_mutex_t lock; /* guards all below */
     pthread_cond_t changed;
     struct job *first, *last;
+    size_t queued;  /* jobs from first to last */
+    size_t resting; /* threads that wait for one */
     bool closing;
-    unsigned thread_count;
-    pthread_t threads[];
+    unsigned rest_ms;
+    unsigned place_count;
+    struct place places[];
 };
 
 static void job_free(struct job *job)
@@ -50,18 +65,47 @@ static void job_deliver(struct scheduler_message *message)
     scheduler_wake(job->waiter);
 }
 
-/* NULL: closing. Sleeps. */
-static struct job *queue_take(struct offload *offload)
+/* When a thread that finds nothing to do now ends, by the clock of the condition. */
+static struct timespec rest_end(const struct offload *offload)
+{
+    struct timespec end = { 0 };
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &end);
+    end.tv_sec += offload->rest_ms / 1000;
+    end.tv_nsec += (long)(offload->rest_ms % 1000) * 1000000;
+    if (end.tv_nsec >= 1000000000) {
+        end.tv_sec++;
+        end.tv_nsec -= 1000000000;
+    }
+    return end;
+}
+
+/* Holds the lock. True: there is a job. */
+static bool rest(struct offload *offload)
+{
+    struct timespec end = rest_end(offload);
+    int error = 0;
+
+    offload->resting++;
+    while (offload->first == NULL && !offload->closing && error != ETIMEDOUT) {
+        error = pthread_cond_timedwait(&offload->changed, &offload->lock, &end);
+    }
+    offload->resting--;
+    return offload->first != NULL;
+}
+
+/* NULL: the thread ends, and its place can be had. Sleeps. */
+static struct job *queue_take(struct offload *offload, struct place *place)
 {
     struct job *job = NULL;
 
     pthread_mutex_lock(&offload->lock);
-    while (offload->first == NULL && !offload->closing) {
-        pthread_cond_wait(&offload->changed, &offload->lock);
-    }
-    if (!offload->closing) {
+    if ((offload->first != NULL || rest(offload)) && !offload->closing) {
         job = offload->first;
         offload->first = job->next;
+        offload->queued--;
+    } else {
+        place->ended = true;
     }
     pthread_mutex_unlock(&offload->lock);
     return job;
@@ -69,42 +113,39 @@ static struct job *queue_take(struct offload *offload)
 
 static void *thread_main(void *argument)
 {
-    struct offload *offload = argument;
-    struct job *job = queue_take(offload);
+    struct place *place = argument;
+    struct offload *offload = place->offload;
+    struct job *job = queue_take(offload, place);
 
     while (job != NULL) {
         work_run(job->work);
         scheduler_post(job->scheduler, &job->message);
-        job = queue_take(offload);
+        job = queue_take(offload, place);
     }
     return NULL;
 }
 
-struct offload *offload_open(unsigned kernel_threads)
+struct offload *offload_open(unsigned kernel_threads, unsigned rest_ms)
 {
     struct offload *offload =
-        calloc(1, sizeof(*offload) + kernel_threads * sizeof(offload->threads[0]));
-    int result = 0;
+        calloc(1, sizeof(*offload) + kernel_threads * sizeof(offload->places[0]));
+    pthread_condattr_t attributes;
 
     if (offload == NULL) {
         return NULL;
     }
-    /* With default attributes neither can fail on Linux. */
+    offload->rest_ms = rest_ms;
+    offload->place_count = kernel_threads;
+    for (unsigned i = 0; i < kernel_threads; i++) {
+        offload->places[i].offload = offload;
+    }
+    /* None of these can fail on Linux. */
     (void)pthread_mutex_init(&offload->lock, NULL);
-    (void)pthread_cond_init(&offload->changed, NULL);
-    while (result == 0 && offload->thread_count < kernel_threads) {
-        result = kernel_thread_start(&offload->threads[offload->thread_count],
-                                     thread_main, offload);
-        if (result == 0) {
-            offload->thread_count++;
-        }
-    }
-    if (result == 0) {
-        return offload;
-    }
-    offload_close(offload);
-    errno = -result;
-    return NULL;
+    (void)pthread_condattr_init(&attributes);
+    (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&offload->changed, &attributes);
+    (void)pthread_condattr_destroy(&attributes);
+    return offload;
 }
 
 void offload_close(struct offload *offload)
@@ -118,8 +159,11 @@ void offload_close(struct offload *offload)
     offload->closing = true;
     pthread_cond_broadcast(&offload->changed);
     pthread_mutex_unlock(&offload->lock);
-    for (unsigned i = 0; i < offload->thread_count; i++) {
-        pthread_join(offload->threads[i], NULL);
+    /* A place is started only from offload_run, so that from here on they only end. */
+    for (unsigned i = 0; i < offload->place_count; i++) {
+        if (offload->places[i].started) {
+            pthread_join(offload->places[i].thread, NULL);
+        }
     }
     job = offload->first;
     while (job != NULL) {
@@ -133,17 +177,55 @@ void offload_close(struct offload *offload)
     free(offload);
 }
 
-static void queue_put(struct offload *offload, struct job *job)
+/* Holds the lock. Starts a thread if the jobs are more than those that wait for one, and
+ * there may be more. False: nobody is there to take a job. */
+static bool staff(struct offload *offload)
 {
-    pthread_mutex_lock(&offload->lock);
-    if (offload->first == NULL) {
-        offload->first = job;
-    } else {
-        offload->last->next = job;
+    struct place *vacant = NULL;
+    bool any = false;
+
+    for (unsigned i = 0; i < offload->place_count; i++) {
+        struct place *place = &offload->places[i];
+
+        if (place->started && !place->ended) {
+            any = true;
+        } else if (vacant == NULL) {
+            vacant = place;
+        }
     }
-    offload->last = job;
-    pthread_cond_signal(&offload->changed);
+    if (offload->queued < offload->resting || vacant == NULL) {
+        return any;
+    }
+    if (vacant->started) {
+        pthread_join(vacant->thread, NULL); /* it has said so last: a moment at most */
+        vacant->started = vacant->ended = false;
+    }
+    if (kernel_thread_start(&vacant->thread, thread_main, vacant) != 0) {
+        return any;
+    }
+    vacant->started = true;
+    return true;
+}
+
+/* False: it is not in the queue, because no thread could be started. */
+static bool queue_put(struct offload *offload, struct job *job)
+{
+    bool staffed;
+
+    pthread_mutex_lock(&offload->lock);
+    staffed = staff(offload);
+    if (staffed) {
+        if (offload->first == NULL) {
+            offload->first = job;
+        } else {
+            offload->last->next = job;
+        }
+        offload->last = job;
+        offload->queued++;
+        pthread_cond_signal(&offload->changed);
+    }
     pthread_mutex_unlock(&offload->lock);
+    return staffed;
 }
 
 bool offload_run(struct offload *offload, struct work *work, const bool *given_up)
@@ -163,7 +245,12 @@ bool offload_run(struct offload *offload, struct work *work, const bool *given_u
     job->waiter = scheduler_self();
     movable = scheduler_set_movable(false); /* the job comes home to this scheduler */
     scheduler_expect(job->scheduler);
-    queue_put(offload, job);
+    if (!queue_put(offload, job)) {
+        /* As without memory. */
+        work_run(work);
+        scheduler_expect_no_more(job->scheduler);
+        job->done = true;
+    }
     while (!job->done && !*given_up) {
         (void)scheduler_park(TIMEOUT_NONE, UINT64_MAX);
     }

@@ -11,6 +11,18 @@
 #include "annotate_signals.h"
 #include "clock.h"
 #include "scheduler_state.h"
+#include "wake_timer.h"
+
+/* From so far away on a deadline is worth a system call that sets the timer. */
+enum { FAR_MS = 100 };
+
+/* 0 or -errno. */
+static int timer_open(struct scheduler *scheduler)
+{
+    scheduler->timer.fd = wake_timer_open();
+    return scheduler->timer.fd < 0 ? scheduler->timer.fd
+                                   : poller_add(scheduler->poller, &scheduler->timer);
+}
 
 struct scheduler *scheduler_open(unsigned stack_flags)
 {
@@ -23,6 +35,8 @@ struct scheduler *scheduler_open(unsigned stack_flags)
     /* Edge-triggered, each read of it would be told as room to write. */
     scheduler->post =
         (struct poller_source){ .fd = -1, .level = true, .slot = POLLER_NONE };
+    scheduler->timer = scheduler->post;
+    scheduler->timer_ms = UINT64_MAX;
     timeout_queue_init(&scheduler->timeouts, TIMEOUT_SLACK_MS);
     timeout_queue_init(&scheduler->sleeps, 0);
     error = pthread_mutex_init(&scheduler->post_lock, NULL);
@@ -47,6 +61,9 @@ struct scheduler *scheduler_open(unsigned stack_flags)
         goto failed;
     }
     error = -poller_add(scheduler->poller, &scheduler->post);
+    if (error == 0) {
+        error = -timer_open(scheduler);
+    }
     if (error == 0) {
         return scheduler;
     }
@@ -84,6 +101,9 @@ void scheduler_close(struct scheduler *scheduler)
     messages_flush(scheduler);
     if (scheduler->post.fd >= 0) {
         (void)close(scheduler->post.fd);
+    }
+    if (scheduler->timer.fd >= 0) {
+        (void)close(scheduler->timer.fd);
     }
     poller_close(scheduler->poller);
     stack_pool_close(scheduler->stacks);
@@ -205,7 +225,8 @@ static uint64_t next_due(const struct scheduler *scheduler)
     return sleep < next ? sleep : next;
 }
 
-/* For the poller: 0 if somebody is ready, -1 if only an event can make somebody so. */
+/* For the poller: 0 if somebody is ready, -1 if only an event can make somebody so. The
+ * timer that is set for a deadline far away is one. */
 static int sleep_ms(struct scheduler *scheduler)
 {
     uint64_t now;
@@ -217,14 +238,27 @@ static int sleep_ms(struct scheduler *scheduler)
         /* A deadline that was given up must not hide that nothing is left to wait for. */
         scheduler->due_ms = next_due(scheduler);
     }
-    if (scheduler->due_ms == UINT64_MAX) {
+    if (scheduler->due_ms >= scheduler->timer_ms) {
         return -1;
     }
     now = clock_now_ms();
     if (scheduler->due_ms <= now) {
         return 0;
     }
+    if (scheduler->due_ms - now >= FAR_MS) {
+        wake_timer_set(scheduler->timer.fd, scheduler->due_ms);
+        scheduler->timer_ms = scheduler->due_ms;
+        return -1;
+    }
     return scheduler->due_ms - now < INT_MAX ? (int)(scheduler->due_ms - now) : INT_MAX;
+}
+
+/* Or the poller would go on telling. */
+static void timer_stop(struct scheduler *scheduler)
+{
+    scheduler->timer.ready = 0;
+    scheduler->timer_ms = UINT64_MAX;
+    wake_timer_stop(scheduler->timer.fd);
 }
 
 /* ---- the wait */
@@ -232,7 +266,8 @@ static int sleep_ms(struct scheduler *scheduler)
 /* Nobody is ready, and no descriptor, deadline or announced message is waited for. */
 static bool waits_for_nothing(const struct scheduler *scheduler, int timeout_ms)
 {
-    return timeout_ms < 0 && scheduler->awaiting == 0 && scheduler->expected == 0;
+    return timeout_ms < 0 && scheduler->awaiting == 0 && scheduler->expected == 0 &&
+           scheduler->due_ms == UINT64_MAX;
 }
 
 /* False: all that could wake somebody waits itself. */
@@ -276,6 +311,9 @@ bool events_take(struct scheduler *scheduler)
         scheduler->post.ready = 0;
         (void)eventfd_read(scheduler->post.fd, &ignored);
         messages_deliver(scheduler);
+    }
+    if (scheduler->timer.ready & POLLER_READABLE) {
+        timer_stop(scheduler);
     }
     if (scheduler->due_ms <= scheduler->now_ms) {
         deadlines_check(scheduler);

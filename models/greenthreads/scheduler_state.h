@@ -31,6 +31,7 @@ struct scheduler {
     size_t expected;         /* posts to come from other kernel threads */
     uint64_t now_ms;         /* read when the poller is asked */
     uint64_t due_ms;         /* no deadline comes sooner */
+    uint64_t timer_ms;       /* what the timer is set for; UINT64_MAX: not set */
     sigset_t outside;        /* for annotate_signals_hold */
 
     struct poller *poller;
@@ -46,8 +47,9 @@ struct scheduler {
 
     pthread_mutex_t post_lock; /* guards the messages */
     struct scheduler_message *messages, *messages_last;
-    atomic_bool posted;        /* there are some: to be read without the lock */
-    struct poller_source post; /* an eventfd: a message came */
+    atomic_bool posted;         /* there are some: to be read without the lock */
+    struct poller_source post;  /* an eventfd: a message came */
+    struct poller_source timer; /* a wake_timer, for what is due later */
     struct poller_source *named[POLLER_BATCH];
 
     struct scheduler_group *group; /* NULL: alone, one kernel thread */

@@ -15,8 +15,6 @@
 #include "scheduler_group.h"
 #include "sync.h"
 
-enum { OFFLOAD_THREADS = 2 };
-
 /* The owner of each of its schedulers. */
 struct crowd {
     struct scheduler_group *group; /* NULL: one kernel thread */
@@ -201,7 +199,7 @@ static struct offload *offload_of(struct crowd *crowd)
 
     pthread_mutex_lock(&crowd->lock);
     if (crowd->offload == NULL) {
-        crowd->offload = offload_open(OFFLOAD_THREADS);
+        crowd->offload = offload_open(OFFLOAD_THREADS, OFFLOAD_REST_MS);
     }
     offload = crowd->offload;
     pthread_mutex_unlock(&crowd->lock);

@@ -81,6 +81,7 @@ UNIT_TESTS = \
 	tests/unit/test_uthread \
 	tests/unit/test_uthread_group \
 	tests/unit/test_uthread_stress \
+	tests/unit/test_wake_timer \
 	tests/unit/test_work \
 	tests/unit/test_worker_pool
 

@@ -2,6 +2,7 @@
  * waiter that gives up leaves nothing behind. */
 #include "unit.h"
 
+#include <dirent.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -69,7 +70,7 @@ struct actor {
 
 static void scene_open(struct scene *scene)
 {
-    *scene = (struct scene){ .offload = offload_open(2) };
+    *scene = (struct scene){ .offload = offload_open(2, OFFLOAD_REST_MS) };
     assert_non_null(scene->offload);
     for (int i = 0; i < 4; i++) {
         gate_init(&scene->gates[i], &scene->destroyed);
@@ -187,6 +188,80 @@ static void test_given_up(void **state)
     scene_close(&scene, scheduler);
 }
 
+static unsigned kernel_threads(void)
+{
+    unsigned count = 0;
+    DIR *tasks = opendir("/proc/self/task");
+
+    assert_non_null(tasks);
+    for (const struct dirent *task = readdir(tasks); task != NULL;
+         task = readdir(tasks)) {
+        count += task->d_name[0] != '.';
+    }
+    assert_int_equal(closedir(tasks), 0);
+    return count;
+}
+
+/* One job after another, each when the thread of the one before has ended. */
+static void comes_back(void *argument)
+{
+    struct scene *scene = ((struct actor *)argument)->scene;
+
+    for (int i = 0; i < 4; i++) {
+        gate_open(&scene->gates[i], (char)i);
+        scene->done[i] =
+            offload_run(scene->offload, &scene->gates[i].base, &scene->given_up);
+        while (kernel_threads() > (unsigned)scene->waiting) {
+            scheduler_yield();
+        }
+    }
+}
+
+/* A thread comes with the first job, leaves when there is none, and comes again. */
+static void test_no_work_no_threads(void **state)
+{
+    struct scheduler *scheduler = scheduler_open(0);
+    static struct scene scene;
+
+    (void)state;
+    scene_open(&scene);
+    offload_close(scene.offload);
+    /* Of a sanitizer's there may be some. */
+    scene.waiting = (int)kernel_threads();
+    scene.offload = offload_open(1, 0);
+    assert_non_null(scene.offload);
+    assert_int_equal(kernel_threads(), scene.waiting);
+    spawn(scheduler, comes_back, &scene, 0);
+    scheduler_run(scheduler);
+    for (int i = 0; i < 4; i++) {
+        assert_true(scene.done[i]);
+        assert_int_equal(scene.gates[i].result, i);
+        assert_false(pthread_equal(scene.gates[i].ran_on, pthread_self()));
+    }
+    scene_close(&scene, scheduler);
+}
+
+/* Without a thread to be had the work runs where it is asked for. */
+static void test_no_threads_to_be_had(void **state)
+{
+    struct scheduler *scheduler = scheduler_open(0);
+    static struct scene scene;
+
+    (void)state;
+    scene_open(&scene);
+    offload_close(scene.offload);
+    scene.waiting = (int)kernel_threads();
+    scene.offload = offload_open(0, 0);
+    assert_non_null(scene.offload);
+    spawn(scheduler, comes_back, &scene, 0);
+    scheduler_run(scheduler);
+    for (int i = 0; i < 4; i++) {
+        assert_true(scene.done[i]);
+        assert_true(pthread_equal(scene.gates[i].ran_on, pthread_self()));
+    }
+    scene_close(&scene, scheduler);
+}
+
 static void *blocked_signals(void *argument)
 {
     (void)pthread_sigmask(SIG_SETMASK, NULL, argument);
@@ -214,6 +289,8 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_results),
         cmocka_unit_test(test_given_up),
+        cmocka_unit_test(test_no_work_no_threads),
+        cmocka_unit_test(test_no_threads_to_be_had),
         cmocka_unit_test(test_kernel_thread),
     };
 
