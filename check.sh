@@ -2,7 +2,7 @@
 # Runs the tests, from a fresh clone on: installs what is missing, builds every variant out
 # of the tree, tests each. The last line is "N passed, N failed".
 # usage: ./check.sh [--full]
-#   --full: every test in every variant, the browser, parity, coverage and distcheck
+#   --full: every test in every variant, the browser, parity, coverage, distcheck, make profiled
 set -eu
 
 source=$(cd "$(dirname "$0")" && pwd)
@@ -271,6 +271,9 @@ if [ -n "$full" ]; then
     target parity
     target coverage
     target distcheck
+    # Last: it compiles the plain build's server anew.
+    target profiled
+    suite profiled tests/behaviour plain "" -m "not soak"
 else
     suite behaviour tests/behaviour plain ""
     suite behaviour tests/behaviour asan "" -m "not soak"

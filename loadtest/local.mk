@@ -35,6 +35,7 @@ EXTRA_DIST += loadtest/loadtest.sh loadtest/python.sh loadtest/run.py loadtest/m
 	loadtest/peers.sh loadtest/peers.py loadtest/counts.sh loadtest/counts.py \
 	loadtest/scale.sh loadtest/scale.py loadtest/crosscheck.sh loadtest/crosscheck.py \
 	loadtest/cold.sh loadtest/cold.py loadtest/results.py \
+	loadtest/train.sh loadtest/train.py \
 	loadtest/conf tests/loadtest
 
 # The gate: what can be counted exactly, and then what has to be measured. Both are run, and

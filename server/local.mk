@@ -113,6 +113,41 @@ tetrad_LDADD = \
 	libprefork.a libthreads.a libgreenthreads.a libeventloop.a \
 	libtetrad.a $(LLHTTP_ARCHIVE) $(LLHTTP_LIBS) $(LIBUV_LIBS)
 
+# The server once more, compiled with what a training run has seen of it: which branches are
+# taken and what is called often, so that the code of an ordinary request lies together. The
+# counters are exact among threads; what was not trained is compiled as usual.
+SERVER_ARCHIVES = libprefork.a libthreads.a libgreenthreads.a libeventloop.a libtetrad.a
+SERVER_OBJECTS = $(libprefork_a_OBJECTS) $(libthreads_a_OBJECTS) \
+	$(libgreenthreads_a_OBJECTS) $(libeventloop_a_OBJECTS) $(libtetrad_a_OBJECTS) \
+	$(tetrad_OBJECTS)
+PROFILE_DIR = $(abs_builddir)/profile
+PROFILE_GENERATE = -fprofile-generate -fprofile-update=atomic -fprofile-dir=$(PROFILE_DIR)
+PROFILE_USE = -fprofile-use -fprofile-dir=$(PROFILE_DIR) $(PROFILE_USE_CFLAGS) \
+	-Wno-missing-profile
+
+.PHONY: profiled profiled-server
+profiled-server:
+	@rm -f tetrad$(EXEEXT) $(SERVER_ARCHIVES) $(SERVER_OBJECTS)
+	$(MAKE) tetrad$(EXEEXT) 'LTO_CFLAGS=$(LTO_CFLAGS) $(PROFILE_FLAGS)' \
+	    'LTO_LDFLAGS=$(LTO_LDFLAGS) $(PROFILE_FLAGS)'
+
+if CAN_PROFILE
+profiled:
+	rm -rf '$(PROFILE_DIR)'
+	$(MAKE) profiled-server 'PROFILE_FLAGS=$(PROFILE_GENERATE)'
+	TETRAD='$(abs_top_builddir)/tetrad' $(srcdir)/loadtest/train.sh
+	$(MAKE) profiled-server 'PROFILE_FLAGS=$(PROFILE_USE)'
+	$(MAKE) all
+else
+profiled:
+	@echo 'make profiled needs gcc, and no sanitizer' >&2; exit 1
+endif
+
+clean-local: clean-profile
+.PHONY: clean-profile
+clean-profile:
+	rm -rf '$(PROFILE_DIR)'
+
 # llhttp from its sources: compiled strict, and without our warnings, which are not its.
 if LLHTTP_FROM_SOURCE
 LLHTTP_ARCHIVE = libllhttp.a
