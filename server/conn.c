@@ -175,6 +175,17 @@ static bool is_cold(struct conn *conn, const struct output *output)
     return conn->cold != NULL;
 }
 
+/* A piece of a file was sent in part. It may have been cut, which only the next call tells,
+ * or the socket may be full; then to try again would be to run after the peer, who takes
+ * a little at a time, at the cost of both. */
+static bool may_be_cut(const struct conn *conn)
+{
+    const struct transport *transport = conn->transport;
+
+    return conn->worker->cooperative &&
+           (transport->ops->has_room == NULL || transport->ops->has_room(transport));
+}
+
 static enum conn_wait wait_for_peer(struct conn *conn, uint64_t progress_ms)
 {
     conn_await_peer(conn, progress_ms);
@@ -190,8 +201,7 @@ static enum conn_wait flush(struct conn *conn)
     size_t budget = STEP_FILE_BYTES_MAX;
 
     while (!output_empty(output)) {
-        bool look_again =
-            conn->worker->cooperative && output_front(output)->kind == SPAN_FILE;
+        bool is_file = output_front(output)->kind == SPAN_FILE;
         size_t asked = 0;
         ssize_t n;
 
@@ -214,9 +224,8 @@ static enum conn_wait flush(struct conn *conn)
         if (conn->worker->access != NULL) {
             log_finished(conn);
         }
-        /* A file that was cut is short too, with room left in the socket: only the next
-         * call tells which it was. (A blocking send that is short has slept: enough.) */
-        if ((size_t)n < asked && !look_again) {
+        /* A blocking send that is short has slept: enough. */
+        if ((size_t)n < asked && !(is_file && may_be_cut(conn))) {
             return wait_for_peer(conn, progress_ms);
         }
         budget -= (size_t)n < budget ? (size_t)n : budget;

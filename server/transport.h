@@ -32,6 +32,9 @@ struct transport_ops {
                      bool more);
     /* Bytes taken from the file; NULL: the caller must copy instead. */
     ssize_t (*sendfile)(struct transport *transport, int fd, off_t offset, size_t count);
+    /* False: a send would take little or nothing now, and the wait for room will end. NULL:
+     * only a send tells. */
+    bool (*has_room)(const struct transport *transport);
     /* True if received bytes are held back inside the transport (TLS); NULL: never. */
     bool (*pending)(const struct transport *transport);
     /* Bytes sent but not acknowledged by the peer; -1: unknown. */

@@ -72,6 +72,13 @@ static ssize_t socket_sendfile(struct transport *transport, int fd, off_t offset
     return n > 0 ? n : failure(errno, TRANSPORT_WAIT_WRITE);
 }
 
+static bool socket_has_room(const struct transport *transport)
+{
+    struct pollfd poll_fd = { .fd = descriptor(transport), .events = POLLOUT };
+
+    return poll(&poll_fd, 1, 0) != 0;
+}
+
 static ssize_t socket_unacked(const struct transport *transport)
 {
     int bytes = 0;
@@ -125,6 +132,7 @@ static const struct transport_ops socket_ops = {
     .recv = socket_recv,
     .sendv = socket_sendv,
     .sendfile = socket_sendfile,
+    .has_room = socket_has_room,
     .unacked = socket_unacked,
     .peer = socket_peer,
     .shutdown = socket_shutdown,

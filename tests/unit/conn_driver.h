@@ -26,6 +26,8 @@ struct script {
     size_t send_room;       /* bytes taken before the transport says wait */
     size_t sent, file_sent; /* all bytes; those of files */
     ssize_t unacked;
+    bool says_full;     /* to has_room */
+    unsigned sendfiles; /* calls */
     bool file_is_short;
     size_t file_left; /* 0: as much as is asked for */
     unsigned receives, shutdowns, closes;
@@ -63,6 +65,11 @@ static inline size_t script_take(struct script *script, size_t n)
     return part;
 }
 
+static inline bool script_has_room(const struct transport *transport)
+{
+    return !((const struct script *)transport)->says_full;
+}
+
 static inline ssize_t script_sendv(struct transport *transport, const struct iovec *iov,
                                    int count, bool more)
 {
@@ -90,6 +97,7 @@ static inline ssize_t script_sendfile(struct transport *transport, int fd, off_t
 
     (void)fd;
     (void)offset;
+    script->sendfiles++;
     if (script->file_is_short) {
         return TRANSPORT_SHORT_FILE;
     }
@@ -122,6 +130,7 @@ static const struct transport_ops script_ops = {
     .recv = script_recv,
     .sendv = script_sendv,
     .sendfile = script_sendfile,
+    .has_room = script_has_room,
     .unacked = script_unacked,
     .shutdown = script_shutdown,
     .close = script_close,

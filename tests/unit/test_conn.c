@@ -73,6 +73,25 @@ static void a_large_file_goes_by_sendfile_in_turns(void **state)
     }
 }
 
+/* A short piece may mean that the file was cut: one more call tells, but not where the
+ * socket says that it is full. */
+static void a_full_socket_is_not_asked_twice(void **state)
+{
+    struct fixture fixture;
+
+    (void)state;
+    for (unsigned full = 0; full < 2; full++) {
+        open_fixture(&fixture, WORKER_COOPERATIVE);
+        fixture.script.says_full = full;
+        fixture.script.send_room = 10000;
+        say(&fixture, GET_LARGE);
+        assert_int_equal(settle(&fixture), CONN_WAIT_WRITE);
+        assert_int_equal(fixture.script.send_room, 0);
+        assert_int_equal(fixture.script.sendfiles, full ? 1 : 2);
+        close_fixture(&fixture);
+    }
+}
+
 static void a_transport_without_sendfile_gets_a_copy(void **state)
 {
     struct fixture fixture;
@@ -327,6 +346,7 @@ int main(void)
         cmocka_unit_test(many_pipelined_requests_take_turns),
         cmocka_unit_test(a_full_transport_waits_for_write_and_stops_receiving),
         cmocka_unit_test(a_large_file_goes_by_sendfile_in_turns),
+        cmocka_unit_test(a_full_socket_is_not_asked_twice),
         cmocka_unit_test(a_transport_without_sendfile_gets_a_copy),
         cmocka_unit_test(a_file_that_ends_early_breaks_the_connection),
         cmocka_unit_test(a_file_cut_while_it_is_sent_is_seen_at_once),
