@@ -68,6 +68,7 @@ static bool take_events(struct file_watch *watch)
     return any;
 }
 
+#ifdef CLOSE_RANGE_UNSHARE
 /* Closes all that the calling thread has open from first to last. */
 static void close_all(int first, int last)
 {
@@ -75,21 +76,28 @@ static void close_all(int first, int last)
         (void)close_range((unsigned)first, (unsigned)last, 0);
     }
 }
+#endif
 
 /* Leaves the process its table of descriptors: while threads share one, the kernel counts
  * a reference to the file in each system call. The copy keeps what the watch needs, and
  * closes the rest, or what the process closes would stay open here. Where that is
- * forbidden the table stays shared, which works as well. */
+ * forbidden, or not to be had, the table stays shared, which works as well. */
 static void leave_table(const struct file_watch *watch)
 {
+#ifdef CLOSE_RANGE_UNSHARE
     bool in_order = watch->inotify_fd < watch->stop_fd;
     int low = in_order ? watch->inotify_fd : watch->stop_fd;
     int high = in_order ? watch->stop_fd : watch->inotify_fd;
 
     if (close_range((unsigned)high + 1, UINT_MAX, CLOSE_RANGE_UNSHARE) == 0) {
-        close_all(0, low - 1);
+        /* Standard error stays: what finds a fault in this thread says so there. */
+        close_all(0, STDERR_FILENO - 1);
+        close_all(STDERR_FILENO + 1, low - 1);
         close_all(low + 1, high - 1);
     }
+#else
+    (void)watch;
+#endif
 }
 
 static void *watch_run(void *argument)

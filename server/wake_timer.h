@@ -13,8 +13,8 @@
 /* The descriptor, which the caller closes, or -errno. */
 int wake_timer_open(void) MUST_CHECK;
 
-/* Readable from at_ms of clock_now_ms() on, at most a tick of that clock early; takes the
- * place of the time set before, and unreadable until then. */
+/* Readable when clock_now_ms() has reached at_ms, up to two ticks of that clock later, and
+ * unreadable until then; takes the place of the time set before. */
 void wake_timer_set(int fd, uint64_t at_ms);
 
 /* Unreadable until it is set again. */

@@ -28,9 +28,10 @@ struct job {
  * whoever needs the place next. */
 struct place {
     pthread_t thread;
-    bool started; /* and not yet joined: only offload_run and offload_close look */
-    bool ended;   /* takes no more jobs */
     struct offload *offload;
+    bool started; /* and not yet joined: changed by offload_run alone, so that
+                         offload_close, which comes after, needs no lock to look */
+    bool ended;   /* takes no more jobs */
 };
 
 struct offload {
@@ -178,11 +179,12 @@ void offload_close(struct offload *offload)
 }
 
 /* Holds the lock. Starts a thread if the jobs are more than those that wait for one, and
- * there may be more. False: nobody is there to take a job. */
-static bool staff(struct offload *offload)
+ * there may be more. 0, or -errno: nobody is there to take a job. */
+static int staff(struct offload *offload)
 {
     struct place *vacant = NULL;
     bool any = false;
+    int result;
 
     for (unsigned i = 0; i < offload->place_count; i++) {
         struct place *place = &offload->places[i];
@@ -194,27 +196,25 @@ static bool staff(struct offload *offload)
         }
     }
     if (offload->queued < offload->resting || vacant == NULL) {
-        return any;
+        return any ? 0 : -EAGAIN;
     }
     if (vacant->started) {
         pthread_join(vacant->thread, NULL); /* it has said so last: a moment at most */
         vacant->started = vacant->ended = false;
     }
-    if (kernel_thread_start(&vacant->thread, thread_main, vacant) != 0) {
-        return any;
-    }
-    vacant->started = true;
-    return true;
+    result = kernel_thread_start(&vacant->thread, thread_main, vacant);
+    vacant->started = result == 0;
+    return any ? 0 : result;
 }
 
-/* False: it is not in the queue, because no thread could be started. */
-static bool queue_put(struct offload *offload, struct job *job)
+/* 0, or -errno: it is not in the queue. */
+static int queue_put(struct offload *offload, struct job *job)
 {
-    bool staffed;
+    int result;
 
     pthread_mutex_lock(&offload->lock);
-    staffed = staff(offload);
-    if (staffed) {
+    result = staff(offload);
+    if (result == 0) {
         if (offload->first == NULL) {
             offload->first = job;
         } else {
@@ -225,19 +225,31 @@ static bool queue_put(struct offload *offload, struct job *job)
         pthread_cond_signal(&offload->changed);
     }
     pthread_mutex_unlock(&offload->lock);
-    return staffed;
+    return result;
 }
 
-bool offload_run(struct offload *offload, struct work *work, const bool *given_up)
+/* Until it is done, or nobody waits for it any more. */
+static int await(struct job *job, const bool *given_up)
+{
+    while (!job->done && !*given_up) {
+        (void)scheduler_park(TIMEOUT_NONE, UINT64_MAX);
+    }
+    if (job->done) {
+        job_free(job);
+        return 0;
+    }
+    job->waiter = NULL;
+    return -ECANCELED;
+}
+
+int offload_run(struct offload *offload, struct work *work, const bool *given_up)
 {
     struct job *job = calloc(1, sizeof(*job));
     bool movable;
+    int result;
 
-    /* Without memory the scheduler sleeps with the work, rather than failing a request
-     * that could be answered. */
     if (job == NULL) {
-        work_run(work);
-        return true;
+        return -ENOMEM;
     }
     job->message.deliver = job_deliver;
     job->work = work_get(work);
@@ -245,20 +257,13 @@ bool offload_run(struct offload *offload, struct work *work, const bool *given_u
     job->waiter = scheduler_self();
     movable = scheduler_set_movable(false); /* the job comes home to this scheduler */
     scheduler_expect(job->scheduler);
-    if (!queue_put(offload, job)) {
-        /* As without memory. */
-        work_run(work);
+    result = queue_put(offload, job);
+    if (result == 0) {
+        result = await(job, given_up);
+    } else {
         scheduler_expect_no_more(job->scheduler);
-        job->done = true;
-    }
-    while (!job->done && !*given_up) {
-        (void)scheduler_park(TIMEOUT_NONE, UINT64_MAX);
+        job_free(job);
     }
     (void)scheduler_set_movable(movable);
-    if (job->done) {
-        job_free(job);
-        return true;
-    }
-    job->waiter = NULL;
-    return false;
+    return result;
 }

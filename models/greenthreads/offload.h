@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 
+#include "attributes.h"
 #include "work.h"
 
 /* What the users here ask for: one thread may wait for a slow disk while the other goes
@@ -22,10 +23,11 @@ struct offload *offload_open(unsigned kernel_threads, unsigned rest_ms);
  * have run. NULL is allowed. */
 void offload_close(struct offload *offload);
 
-/* Runs the work and parks the calling user thread until it is done: true. False once
+/* Runs the work and parks the calling user thread until it is done: 0. -ECANCELED once
  * *given_up is set and the user thread is woken: then the work may still be running, and
- * its asker must not look at it. Any scheduler's user threads. Where no kernel thread can
- * be started it runs on the caller's. */
-bool offload_run(struct offload *offload, struct work *work, const bool *given_up);
+ * its asker must not look at it. Another -errno: it was not begun, for want of memory or
+ * of a thread. Any scheduler's user threads. */
+int offload_run(struct offload *offload, struct work *work,
+                const bool *given_up) MUST_CHECK;
 
 #endif

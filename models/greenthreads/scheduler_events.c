@@ -2,7 +2,6 @@
  * deadlines; and its opening and closing. It must never know a connection. */
 #include <assert.h>
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 
 #include <sys/eventfd.h>
@@ -225,9 +224,9 @@ static uint64_t next_due(const struct scheduler *scheduler)
     return sleep < next ? sleep : next;
 }
 
-/* For the poller: 0 if somebody is ready, -1 if only an event can make somebody so. The
- * timer that is set for a deadline far away is one. */
-static int sleep_ms(struct scheduler *scheduler)
+/* Sees to it that the next deadline ends the wait, by the timer if it is far away. What is
+ * left to be the poller's time-out: 0 if somebody is ready, -1 if an event has to come. */
+static int deadline_arm(struct scheduler *scheduler)
 {
     uint64_t now;
 
@@ -250,7 +249,7 @@ static int sleep_ms(struct scheduler *scheduler)
         scheduler->timer_ms = scheduler->due_ms;
         return -1;
     }
-    return scheduler->due_ms - now < INT_MAX ? (int)(scheduler->due_ms - now) : INT_MAX;
+    return (int)(scheduler->due_ms - now);
 }
 
 /* Or the poller would go on telling. */
@@ -289,7 +288,7 @@ bool events_take(struct scheduler *scheduler)
     if (scheduler->group != NULL) {
         group_hunger(scheduler);
     }
-    timeout_ms = sleep_ms(scheduler);
+    timeout_ms = deadline_arm(scheduler);
     if (!may_sleep(scheduler, timeout_ms)) {
         return false;
     }

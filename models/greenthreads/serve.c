@@ -4,7 +4,9 @@
  * for its turn, ends the next park at once. It must never know a byte of what is said. */
 #include "serve.h"
 
+#include <errno.h>
 #include <stdbool.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "clock.h"
@@ -62,6 +64,27 @@ static enum course course_after(enum park_result result, struct conn *conn)
     return END;
 }
 
+static enum course do_file_work(struct conversation *self)
+{
+    static struct log_limit limit;
+    struct work *work = conn_work(self->conn);
+    int result = offload_run(self->shard->offload, work, &self->shard->abandoned);
+
+    if (result == -ECANCELED) {
+        return END;
+    }
+    if (result != 0) {
+        /* Rather than failing a request that could be answered. */
+        if (log_allow(&limit, clock_now_ms())) {
+            log_write(LOG_LEVEL_WARN,
+                      "no thread for file work (%s): a worker waits for it",
+                      strerror(-result));
+        }
+        work_run(work);
+    }
+    return GO_ON;
+}
+
 static enum course wait_for(enum conn_wait wait, struct conversation *self)
 {
     struct conn *conn = self->conn;
@@ -82,9 +105,7 @@ static enum course wait_for(enum conn_wait wait, struct conversation *self)
                                             conn_timeout(conn), conn_deadline(conn)),
                             conn);
     case CONN_WAIT_WORK:
-        return offload_run(self->shard->offload, conn_work(conn), &self->shard->abandoned)
-                   ? GO_ON
-                   : END;
+        return do_file_work(self);
     case CONN_CLOSED:
         break;
     }

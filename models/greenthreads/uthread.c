@@ -211,6 +211,7 @@ int uthread_call(void (*run)(void *argument), void *argument)
     static const bool never = false;
     struct offload *offload = offload_of(scheduler_owner());
     struct call *call = malloc(sizeof(*call));
+    int result;
 
     if (offload == NULL || call == NULL) {
         free(call);
@@ -218,9 +219,9 @@ int uthread_call(void (*run)(void *argument), void *argument)
     }
     *call = (struct call){ .run = run, .argument = argument };
     work_init(&call->work, call_run, call_destroy);
-    (void)offload_run(offload, &call->work, &never);
+    result = offload_run(offload, &call->work, &never);
     work_put(&call->work);
-    return 0;
+    return result;
 }
 
 /* ---- kernel threads */

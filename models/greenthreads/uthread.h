@@ -59,7 +59,8 @@ enum uthread_direction { UTHREAD_READ, UTHREAD_WRITE };
 int uthread_wait(int fd, enum uthread_direction direction,
                  uint64_t deadline_ms) MUST_CHECK;
 
-/* Sleeps until one of a few kernel threads has run it: for what would block. -ENOMEM. */
+/* Sleeps until one of a few kernel threads has run it: for what would block. -ENOMEM,
+ * -EAGAIN (no kernel thread could be started): it was not run. */
 int uthread_call(void (*run)(void *argument), void *argument) MUST_CHECK;
 
 #endif

@@ -154,6 +154,7 @@ tests_unit_test_uthread_LDADD = libgreenthreads.a $(LDADD)
 
 tests_unit_test_uthread_group_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/models/greenthreads
 tests_unit_test_uthread_group_LDADD = libgreenthreads.a $(LDADD)
+tests_unit_test_offload_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=kernel_thread_start
 tests_unit_test_uthread_group_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=kernel_thread_start
 
 tests_unit_test_uthread_stress_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/models/greenthreads

@@ -2,6 +2,7 @@
  * nothing to watch with, and the server works without. */
 #include "tree.h"
 
+#include <errno.h>
 #include <stdatomic.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -12,6 +13,20 @@ struct fixture {
     struct tree tree;
     struct file_watch *watch;
 };
+
+/* A file that is changed before each read(2) of the program: by its name, as the watch may
+ * have another table of descriptors. */
+static _Atomic(const char *) pressed;
+
+ssize_t read(int fd, void *to, size_t room)
+{
+    const char *file = atomic_load(&pressed);
+
+    if (file != NULL && chmod(file, 0600) != 0) {
+        return -1;
+    }
+    return syscall(SYS_read, fd, to, room);
+}
 
 static int setup(void **state)
 {
@@ -30,6 +45,7 @@ static int teardown(void **state)
 {
     struct fixture *fixture = *state;
 
+    atomic_store(&pressed, NULL);
     file_watch_close(fixture->watch);
     tree_close(&fixture->tree);
     free(fixture);
@@ -143,20 +159,6 @@ static void test_forked_child(void **state)
     close(to_parent[1]);
 }
 
-/* A file that is changed before each read(2) of the program: by its name, as the watch may
- * have another table of descriptors. */
-static _Atomic(const char *) pressed;
-
-ssize_t read(int fd, void *to, size_t room)
-{
-    const char *file = atomic_load(&pressed);
-
-    if (file != NULL && chmod(file, 0600) != 0) {
-        return -1;
-    }
-    return syscall(SYS_read, fd, to, room);
-}
-
 /* A file that changes faster than its events are read holds up neither the counter nor
  * the close. */
 static void test_changed_without_pause(void **state)
@@ -178,19 +180,25 @@ static void test_changed_without_pause(void **state)
     free(file);
 }
 
-/* The thread of the watch has a table of descriptors of its own, and in it no end that
- * the process thinks closed. */
+/* The thread of the watch has a table of descriptors of its own, and in it nothing that
+ * the process thinks closed, be its number small or large. */
 static void test_it_holds_no_descriptor(void **state)
 {
     struct file_watch *other;
-    int ends[2];
+    int ends[2], small, large;
     char byte;
 
     (void)state;
-    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
+    small = ends[1];
+    large = fcntl(small, F_DUPFD_CLOEXEC, 500);
+    assert_true(large >= 500);
     other = file_watch_open();
     assert_non_null(other);
-    assert_int_equal(close(ends[1]), 0);
+    assert_int_equal(close(small), 0);
+    assert_int_equal(read(ends[0], &byte, 1), -1);
+    assert_int_equal(errno, EAGAIN);
+    assert_int_equal(close(large), 0);
     assert_int_equal(read(ends[0], &byte, 1), 0);
     assert_int_equal(close(ends[0]), 0);
     file_watch_close(other);

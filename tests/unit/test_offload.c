@@ -2,15 +2,27 @@
  * waiter that gives up leaves nothing behind. */
 #include "unit.h"
 
-#include <dirent.h>
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "kernel_thread.h"
 #include "offload.h"
 #include "scheduler.h"
+
+static bool no_more_threads;
+
+int __real_kernel_thread_start(pthread_t *thread, void *(*run)(void *), void *argument);
+int __wrap_kernel_thread_start(pthread_t *thread, void *(*run)(void *), void *argument);
+
+int __wrap_kernel_thread_start(pthread_t *thread, void *(*run)(void *), void *argument)
+{
+    return no_more_threads ? -EAGAIN : __real_kernel_thread_start(thread, run, argument);
+}
 
 /* Work that sleeps until a byte comes through its pipe. */
 struct gate {
@@ -18,6 +30,7 @@ struct gate {
     int pipe[2];
     int result;            /* written by run */
     pthread_t ran_on;      /* the same */
+    pid_t thread_id;       /* the same */
     atomic_bool started;   /* the same */
     atomic_int *destroyed; /* counted by destroy */
 };
@@ -29,6 +42,7 @@ static void gate_run(struct work *work)
 
     atomic_store(&gate->started, true);
     gate->ran_on = pthread_self();
+    gate->thread_id = gettid();
     assert_int_equal(read(gate->pipe[0], &byte, 1), 1);
     gate->result = byte;
 }
@@ -58,7 +72,8 @@ struct scene {
     struct offload *offload;
     struct gate gates[4];
     struct user_thread *waiters[4];
-    bool given_up, done[4];
+    bool given_up;
+    int result[4]; /* of offload_run */
     int waiting;
     atomic_int destroyed;
 };
@@ -68,9 +83,9 @@ struct actor {
     int number;
 };
 
-static void scene_open(struct scene *scene)
+static void scene_open(struct scene *scene, unsigned kernel_threads, unsigned rest_ms)
 {
-    *scene = (struct scene){ .offload = offload_open(2, OFFLOAD_REST_MS) };
+    *scene = (struct scene){ .offload = offload_open(kernel_threads, rest_ms) };
     assert_non_null(scene->offload);
     for (int i = 0; i < 4; i++) {
         gate_init(&scene->gates[i], &scene->destroyed);
@@ -104,7 +119,7 @@ static void runs_work(void *argument)
 
     scene->waiters[actor->number] = scheduler_self();
     scene->waiting++;
-    scene->done[actor->number] =
+    scene->result[actor->number] =
         offload_run(scene->offload, &gate->base, &scene->given_up);
     scene->waiting--;
 }
@@ -134,14 +149,14 @@ static void test_results(void **state)
     static struct scene scene;
 
     (void)state;
-    scene_open(&scene);
+    scene_open(&scene, 2, OFFLOAD_REST_MS);
     for (int i = 0; i < 4; i++) {
         spawn(scheduler, runs_work, &scene, i);
     }
     spawn(scheduler, opens_gates, &scene, 0);
     scheduler_run(scheduler);
     for (int i = 0; i < 4; i++) {
-        assert_true(scene.done[i]);
+        assert_int_equal(scene.result[i], 0);
         assert_true(work_done(&scene.gates[i].base));
         assert_int_equal(scene.gates[i].result, 10 + i);
         assert_false(pthread_equal(scene.gates[i].ran_on, pthread_self()));
@@ -171,7 +186,7 @@ static void test_given_up(void **state)
     static struct scene scene;
 
     (void)state;
-    scene_open(&scene);
+    scene_open(&scene, 2, OFFLOAD_REST_MS);
     for (int i = 0; i < 4; i++) {
         spawn(scheduler, runs_work, &scene, i);
     }
@@ -179,7 +194,7 @@ static void test_given_up(void **state)
     scheduler_run(scheduler);
     assert_int_equal(scene.waiting, 0);
     for (int i = 0; i < 4; i++) {
-        assert_false(scene.done[i]);
+        assert_int_equal(scene.result[i], -ECANCELED);
     }
     gate_open(&scene.gates[2], 1);
     gate_open(&scene.gates[3], 1);
@@ -188,18 +203,23 @@ static void test_given_up(void **state)
     scene_close(&scene, scheduler);
 }
 
-static unsigned kernel_threads(void)
+static bool is_gone(pid_t kernel_thread)
 {
-    unsigned count = 0;
-    DIR *tasks = opendir("/proc/self/task");
+    char path[64];
 
-    assert_non_null(tasks);
-    for (const struct dirent *task = readdir(tasks); task != NULL;
-         task = readdir(tasks)) {
-        count += task->d_name[0] != '.';
+    (void)snprintf(path, sizeof path, "/proc/self/task/%d", (int)kernel_thread);
+    return access(path, F_OK) != 0;
+}
+
+/* Until the thread that ran the job has ended. */
+static void wait_for_end(const struct gate *gate)
+{
+    uint64_t patience_ms = clock_now_ms() + 10000;
+
+    while (!work_done(&gate->base) || !is_gone(gate->thread_id)) {
+        assert_true(clock_now_ms() < patience_ms);
+        scheduler_yield();
     }
-    assert_int_equal(closedir(tasks), 0);
-    return count;
 }
 
 /* One job after another, each when the thread of the one before has ended. */
@@ -209,11 +229,9 @@ static void comes_back(void *argument)
 
     for (int i = 0; i < 4; i++) {
         gate_open(&scene->gates[i], (char)i);
-        scene->done[i] =
+        scene->result[i] =
             offload_run(scene->offload, &scene->gates[i].base, &scene->given_up);
-        while (kernel_threads() > (unsigned)scene->waiting) {
-            scheduler_yield();
-        }
+        wait_for_end(&scene->gates[i]);
     }
 }
 
@@ -224,41 +242,60 @@ static void test_no_work_no_threads(void **state)
     static struct scene scene;
 
     (void)state;
-    scene_open(&scene);
-    offload_close(scene.offload);
-    /* Of a sanitizer's there may be some. */
-    scene.waiting = (int)kernel_threads();
-    scene.offload = offload_open(1, 0);
-    assert_non_null(scene.offload);
-    assert_int_equal(kernel_threads(), scene.waiting);
+    scene_open(&scene, 1, 0);
     spawn(scheduler, comes_back, &scene, 0);
     scheduler_run(scheduler);
     for (int i = 0; i < 4; i++) {
-        assert_true(scene.done[i]);
+        assert_int_equal(scene.result[i], 0);
         assert_int_equal(scene.gates[i].result, i);
         assert_false(pthread_equal(scene.gates[i].ran_on, pthread_self()));
     }
     scene_close(&scene, scheduler);
 }
 
-/* Without a thread to be had the work runs where it is asked for. */
+/* The first finds a thread; then no more can be had, and the second waits for that one. */
+static void lacks_threads(void *argument)
+{
+    struct scene *scene = ((struct actor *)argument)->scene;
+
+    while (!atomic_load(&scene->gates[0].started)) {
+        scheduler_yield();
+    }
+    no_more_threads = true;
+    spawn(scheduler_current(), runs_work, scene, 1);
+    while (scene->waiting < 2) {
+        scheduler_yield();
+    }
+    gate_open(&scene->gates[0], 1);
+    gate_open(&scene->gates[1], 1);
+}
+
+/* When the only one has ended, there is none. */
+static void finds_none(void *argument)
+{
+    struct scene *scene = ((struct actor *)argument)->scene;
+    wait_for_end(&scene->gates[0]);
+    wait_for_end(&scene->gates[1]);
+    scene->result[2] =
+        offload_run(scene->offload, &scene->gates[2].base, &scene->given_up);
+}
+
 static void test_no_threads_to_be_had(void **state)
 {
     struct scheduler *scheduler = scheduler_open(0);
     static struct scene scene;
 
     (void)state;
-    scene_open(&scene);
-    offload_close(scene.offload);
-    scene.waiting = (int)kernel_threads();
-    scene.offload = offload_open(0, 0);
-    assert_non_null(scene.offload);
-    spawn(scheduler, comes_back, &scene, 0);
+    scene_open(&scene, 2, 0);
+    spawn(scheduler, runs_work, &scene, 0);
+    spawn(scheduler, lacks_threads, &scene, 0);
+    spawn(scheduler, finds_none, &scene, 0);
     scheduler_run(scheduler);
-    for (int i = 0; i < 4; i++) {
-        assert_true(scene.done[i]);
-        assert_true(pthread_equal(scene.gates[i].ran_on, pthread_self()));
-    }
+    no_more_threads = false;
+    assert_int_equal(scene.result[0], 0);
+    assert_int_equal(scene.result[1], 0);
+    assert_int_equal(scene.result[2], -EAGAIN);
+    assert_false(work_done(&scene.gates[2].base));
     scene_close(&scene, scheduler);
 }
 
@@ -287,9 +324,9 @@ static void test_kernel_thread(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_no_work_no_threads),
         cmocka_unit_test(test_results),
         cmocka_unit_test(test_given_up),
-        cmocka_unit_test(test_no_work_no_threads),
         cmocka_unit_test(test_no_threads_to_be_had),
         cmocka_unit_test(test_kernel_thread),
     };
