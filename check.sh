@@ -117,22 +117,30 @@ result()
 
 # ---- Builds
 
-variants="plain clang asan tsan"
+variants="plain clang asan tsan${full:+ profiled}"
 
 arguments_of()
 {
     case $1 in
-    plain) echo --enable-werror CC=gcc ;;
+    plain | profiled) echo --enable-werror CC=gcc ;;
     clang) echo --enable-werror CC=clang --with-context=ucontext ;;
     asan) echo --enable-werror CC=gcc --enable-asan --enable-ubsan ;;
     tsan) echo --enable-werror CC=gcc --enable-tsan ;;
     esac
 }
 
+goals_of()
+{
+    case $1 in
+    profiled) echo profiled ;;
+    *) echo check TESTS= ;;
+    esac
+}
+
 # This script calls itself, so that a build too is a group of processes that can be ended.
 if [ -n "$build" ]; then
     # shellcheck disable=SC2046 # a list of words
-    build_tree "$place/$build" "check TESTS=" $(arguments_of "$build")
+    build_tree "$place/$build" "$(goals_of "$build")" $(arguments_of "$build")
     exit
 fi
 
@@ -271,9 +279,7 @@ if [ -n "$full" ]; then
     target parity
     target coverage
     target distcheck
-    # Last: it compiles the plain build's server anew.
-    target profiled
-    suite profiled tests/behaviour plain "" -m "not soak"
+    suite behaviour tests/behaviour profiled "" -m "not soak"
 else
     suite behaviour tests/behaviour plain ""
     suite behaviour tests/behaviour asan "" -m "not soak"

@@ -1,4 +1,4 @@
-"""Serves a usual day in short under every model: what train.sh starts. The program that
+"""Serves a usual day in short under each model: what train.sh starts. The program that
 is trained writes its profile when it ends; nothing here is measured, and nothing here
 knows of a compiler.
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The front door of the training run of "make profiled": every model serves what servers are
+# The front door of the training run of "make profiled": each model serves what servers are
 # mostly asked for, so that the compiler sees which way the code usually goes. Python does
 # the rest (train.py); it must know nothing of compilers.
 set -eu

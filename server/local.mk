@@ -114,39 +114,52 @@ tetrad_LDADD = \
 	libtetrad.a $(LLHTTP_ARCHIVE) $(LLHTTP_LIBS) $(LIBUV_LIBS)
 
 # The server once more, compiled with what a training run has seen of it: which branches are
-# taken and what is called often, so that the code of an ordinary request lies together. The
-# counters are exact among threads; what was not trained is compiled as usual.
+# taken and what is called often, so that the code of an ordinary request lies together. What
+# was not trained is compiled as usual, and that is prefork's own code: its children end by
+# _exit, and leave no counts. A run that fails leaves no program that counts.
 SERVER_ARCHIVES = libprefork.a libthreads.a libgreenthreads.a libeventloop.a libtetrad.a
 SERVER_OBJECTS = $(libprefork_a_OBJECTS) $(libthreads_a_OBJECTS) \
 	$(libgreenthreads_a_OBJECTS) $(libeventloop_a_OBJECTS) $(libtetrad_a_OBJECTS) \
 	$(tetrad_OBJECTS)
-PROFILE_DIR = $(abs_builddir)/profile
-PROFILE_GENERATE = -fprofile-generate -fprofile-update=atomic -fprofile-dir=$(PROFILE_DIR)
-PROFILE_USE = -fprofile-use -fprofile-dir=$(PROFILE_DIR) $(PROFILE_USE_CFLAGS) \
-	-Wno-missing-profile
+PROFILE_GENERATE = -fprofile-generate -fprofile-update=prefer-atomic
+PROFILE_USE = -fprofile-use -Wno-missing-profile $(PROFILE_USE_CFLAGS)
+PROFILE_TRAINED = models/threads/libthreads_a-threads models/eventloop/libeventloop_a-loop \
+	models/greenthreads/libgreenthreads_a-serve server/libtetrad_a-conn
 
-.PHONY: profiled profiled-server
-profiled-server:
-	@rm -f tetrad$(EXEEXT) $(SERVER_ARCHIVES) $(SERVER_OBJECTS)
-	$(MAKE) tetrad$(EXEEXT) 'LTO_CFLAGS=$(LTO_CFLAGS) $(PROFILE_FLAGS)' \
-	    'LTO_LDFLAGS=$(LTO_LDFLAGS) $(PROFILE_FLAGS)'
-
+.PHONY: profiled server-anew profile-complete
 if CAN_PROFILE
 profiled:
-	rm -rf '$(PROFILE_DIR)'
-	$(MAKE) profiled-server 'PROFILE_FLAGS=$(PROFILE_GENERATE)'
-	TETRAD='$(abs_top_builddir)/tetrad' $(srcdir)/loadtest/train.sh
-	$(MAKE) profiled-server 'PROFILE_FLAGS=$(PROFILE_USE)'
-	$(MAKE) all
+	rm -rf profile
+	@undo() { rm -f tetrad$(EXEEXT) $(SERVER_ARCHIVES) $(SERVER_OBJECTS); }; \
+	trap 'undo; exit 1' HUP INT TERM; \
+	$(MAKE) server-anew 'PROFILE_FLAGS=$(PROFILE_GENERATE)' && \
+	TETRAD=./tetrad$(EXEEXT) $(srcdir)/loadtest/train.sh \
+	    --models threads,greenthreads,hybrid,eventloop && \
+	$(MAKE) profile-complete && \
+	$(MAKE) server-anew 'PROFILE_FLAGS=$(PROFILE_USE)' && \
+	$(MAKE) all || { undo; exit 1; }
 else
 profiled:
-	@echo 'make profiled needs gcc, and no sanitizer' >&2; exit 1
+	@echo 'make profiled needs gcc, no sanitizer, and a program that runs here' >&2; exit 1
 endif
+
+# The compiler writes and looks for the counts of an object below this folder.
+server-anew:
+	@rm -f tetrad$(EXEEXT) $(SERVER_ARCHIVES) $(SERVER_OBJECTS)
+	flags="$(PROFILE_FLAGS) -fprofile-dir='$(abs_builddir)/profile'"; \
+	$(MAKE) tetrad$(EXEEXT) "LTO_CFLAGS=$(LTO_CFLAGS) $$flags" \
+	    "LTO_LDFLAGS=$(LTO_LDFLAGS) $$flags"
+
+# Without the counts the compiler would say nothing, and compile as usual.
+profile-complete:
+	@for object in $(PROFILE_TRAINED); do \
+	    ls profile/*"$$(echo $$object | tr / '#').gcda" >/dev/null || exit 1; \
+	done
 
 clean-local: clean-profile
 .PHONY: clean-profile
 clean-profile:
-	rm -rf '$(PROFILE_DIR)'
+	rm -rf profile
 
 # llhttp from its sources: compiled strict, and without our warnings, which are not its.
 if LLHTTP_FROM_SOURCE
