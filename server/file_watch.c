@@ -68,16 +68,6 @@ static bool take_events(struct file_watch *watch)
     return any;
 }
 
-#ifdef CLOSE_RANGE_UNSHARE
-/* Closes all that the calling thread has open from first to last. */
-static void close_all(int first, int last)
-{
-    if (first <= last) {
-        (void)close_range((unsigned)first, (unsigned)last, 0);
-    }
-}
-#endif
-
 /* Leaves the process its table of descriptors: while threads share one, the kernel counts
  * a reference to the file in each system call. The copy keeps what the watch needs, and
  * closes the rest, or what the process closes would stay open here. Where that is
@@ -85,15 +75,16 @@ static void close_all(int first, int last)
 static void leave_table(const struct file_watch *watch)
 {
 #ifdef CLOSE_RANGE_UNSHARE
-    bool in_order = watch->inotify_fd < watch->stop_fd;
-    int low = in_order ? watch->inotify_fd : watch->stop_fd;
-    int high = in_order ? watch->stop_fd : watch->inotify_fd;
+    int high = watch->inotify_fd > watch->stop_fd ? watch->inotify_fd : watch->stop_fd;
 
-    if (close_range((unsigned)high + 1, UINT_MAX, CLOSE_RANGE_UNSHARE) == 0) {
+    if (close_range((unsigned)high + 1, UINT_MAX, CLOSE_RANGE_UNSHARE) != 0) {
+        return;
+    }
+    for (int fd = 0; fd < high; fd++) {
         /* Standard error stays: what finds a fault in this thread says so there. */
-        close_all(0, STDERR_FILENO - 1);
-        close_all(STDERR_FILENO + 1, low - 1);
-        close_all(low + 1, high - 1);
+        if (fd != watch->inotify_fd && fd != watch->stop_fd && fd != STDERR_FILENO) {
+            (void)close(fd);
+        }
     }
 #else
     (void)watch;

@@ -5,7 +5,6 @@
 #ifndef TETRAD_WAKE_TIMER_H
 #define TETRAD_WAKE_TIMER_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "attributes.h"

@@ -19,7 +19,6 @@ static void on_sweep(uv_poll_t *poll, int status, int events)
 
     (void)status;
     (void)events;
-
     loop->armed_ms = UINT64_MAX;
     node = timeout_queue_expired(&loop->timeouts, clock_now_ms());
     while (node != NULL) {
@@ -104,23 +103,20 @@ int loop_open(struct loop *loop, const struct server *server)
     loop->worker = worker_open(server, WORKER_COOPERATIVE, WORKER_OWN_CACHE);
     result = loop->worker == NULL ? -ENOMEM : uv_loop_init(&loop->uv);
     if (result != 0) {
-        goto no_loop;
+        worker_close(loop->worker);
+        close(loop->sweep_fd);
+        return result;
     }
     result = uv_poll_init(&loop->uv, &loop->sweep, loop->sweep_fd);
     if (result != 0) {
-        goto no_sweep;
+        loop_close(loop);
+        return result;
     }
     uv_poll_start(&loop->sweep, UV_READABLE, on_sweep);
     uv_timer_init(&loop->uv, &loop->grace);
     uv_idle_init(&loop->uv, &loop->again);
     loop->sweep.data = loop->grace.data = loop->again.data = loop;
     return 0;
-no_sweep:
-    uv_loop_close(&loop->uv);
-no_loop:
-    worker_close(loop->worker);
-    close(loop->sweep_fd);
-    return result;
 }
 
 static void on_grace_over(uv_timer_t *timer)

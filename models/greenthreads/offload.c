@@ -1,9 +1,9 @@
 /* One queue of jobs, a few kernel threads that take them, and the scheduler's messages to
  * bring each home. A thread is started when a job needs one and ends when it has had
  * nothing to do for a while: in a process of one thread each system call on a descriptor
- * costs the kernel less. A job outlives a user thread that gave up, so it is a block of its own;
- * cold file work is rare and slow enough to pay for one. It must never know what the work
- * does. */
+ * costs the kernel less. A job outlives a user thread that gave up, so it is a block of its
+ * own; cold file work is rare and slow enough to pay for one. It must never know what the
+ * work does. */
 #include "offload.h"
 
 #include <errno.h>

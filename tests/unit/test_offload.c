@@ -274,6 +274,7 @@ static void lacks_threads(void *argument)
 static void finds_none(void *argument)
 {
     struct scene *scene = ((struct actor *)argument)->scene;
+
     wait_for_end(&scene->gates[0]);
     wait_for_end(&scene->gates[1]);
     scene->result[2] =

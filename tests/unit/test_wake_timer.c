@@ -2,6 +2,7 @@
 #include "unit.h"
 
 #include <poll.h>
+#include <stdbool.h>
 #include <unistd.h>
 
 #include "clock.h"
