@@ -7,7 +7,6 @@ table, verdict. Every server is its own fresh process, and none is left.
 import os
 import shutil
 import sys
-import urllib.parse
 
 from measure import (bars, callgrind, cell, client, counts_options, counts_report,
                      machine, objects, options, peers, processes, servers, session, syscalls)
@@ -41,18 +40,6 @@ class Bench:
         return path
 
 
-def serve(subject, bench, folder, use):
-    """Starts subject, hands its server and port to use, and stops it: what use gives."""
-    running = []
-    try:
-        url = subject.launch(bench.plan, folder, running.append)
-        result = use(running[-1], urllib.parse.urlsplit(url).port)
-        running[-1].stop()
-        return result
-    finally:
-        servers.abandon(running)
-
-
 def count_calls(subject, bench, folder, waits):
     """The calls of both forms: one request in flight, and one of each connection at once.
     Who waits for all connections in one place is held meanwhile, so that it finds them
@@ -65,7 +52,7 @@ def count_calls(subject, bench, folder, waits):
                 server, lambda: clients.at_once(REQUESTS_TRACED // CONNECTIONS, hold))
         return processes.tracer_of(server.process.pid), turns, rounds
 
-    tracer, turns, rounds = serve(subject, bench, folder, use)
+    tracer, turns, rounds = servers.serve(subject, bench.plan, folder, use)
     syscalls.wait_tracer_ended(tracer)
     with open(subject.log, encoding="utf-8", errors="replace") as file:
         calls = syscalls.parse(file.read())
@@ -94,7 +81,7 @@ def count_instructions(name, binary, bench):
                 profiles.append(subject.end_window(server))
         return profiles
 
-    profiles = serve(subject, bench, subject.folder, use)
+    profiles = servers.serve(subject, bench.plan, subject.folder, use)
     once, twice = (min(some, key=lambda profile: profile.total)
                    for some in (profiles[0::2], profiles[1::2]))
     hit = twice.less(once, REQUESTS_COUNTED)

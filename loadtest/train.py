@@ -74,20 +74,12 @@ def visit(port):
         connection.close()
 
 
-def train(name, binary, plan, folder, body):
-    running = []
-    try:
-        subject = servers.Model(name, binary)
-        url = subject.launch(plan, folder, running.append)
-        port = int(url.rstrip("/").rsplit(":", 1)[1])
-        with client.Client(port, body, plan.clients) as clients:
-            clients.in_turn(HITS // 2)
-            clients.at_once(HITS // 2 // plan.clients, contextlib.nullcontext)
-        browse(port)
-        visit(port)
-        running[-1].stop()
-    finally:
-        servers.abandon(running)
+def load(port, body):
+    with client.Client(port, body, CLIENTS) as clients:
+        clients.in_turn(HITS // 2)
+        clients.at_once(HITS // 2 // CLIENTS, contextlib.nullcontext)
+    browse(port)
+    visit(port)
 
 
 def provide(root):
@@ -112,7 +104,8 @@ def work(asked, scratch):
         folder = os.path.join(scratch, name)
         os.mkdir(folder)
         try:
-            train(name, binary, plan, folder, body)
+            servers.serve(servers.Model(name, binary), plan, folder,
+                          lambda _server, port: load(port, body))
         except (client.ClientError, http.client.HTTPException) as error:
             raise servers.ServerError("%s: %s" % (name, error)) from error
     return options.EXIT_OK

@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import time
+import urllib.parse
 
 from measure import processes
 
@@ -116,6 +117,18 @@ def abandon(running):
         server.process.wait()
         server.tree.reap()
         server.close_account()
+
+
+def serve(subject, plan, folder, use):
+    """Starts subject, hands its server and port to use, and stops it: what use gives."""
+    running = []
+    try:
+        url = subject.launch(plan, folder, running.append)
+        result = use(running[-1], urllib.parse.urlsplit(url).port)
+        running[-1].stop()
+        return result
+    finally:
+        abandon(running)
 
 
 def describe(status):
